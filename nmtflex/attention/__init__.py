@@ -1,0 +1,19 @@
+"""Attention mechanisms: the contract in ``base``, then one mechanism a file.
+
+A new mechanism is a file here, its options in ``nmtflex.config`` and a line below.
+"""
+
+from nmtflex.attention.base import ATTENTIONS, Attention, Sizes, State, Trace, build_attention
+from nmtflex.attention.global_ import GlobalAttention
+from nmtflex.attention.none import NoAttention
+
+__all__ = [
+    "ATTENTIONS",
+    "Attention",
+    "GlobalAttention",
+    "NoAttention",
+    "Sizes",
+    "State",
+    "Trace",
+    "build_attention",
+]

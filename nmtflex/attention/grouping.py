@@ -1,0 +1,51 @@
+"""Hypotheses gathered by their sentence, so that a memory is read and never copied for the beam."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+class Groups:
+    """N hypotheses laid out as [G, W]: G sentences that have any, W the most that one has.
+
+    Args:
+        rows: [N], ascending: the sentence of each hypothesis; None for one each, in order.
+        num_sentences: B.
+    """
+
+    def __init__(self, rows: Tensor | None, num_sentences: int) -> None:
+        self.present: Tensor | None = None  # sentences that have hypotheses, None for all
+        self.slots: Tensor | None = None  # [N] places in the flat [G * W], None for all in order
+        self.width = 1
+        self.num_groups = num_sentences
+        if rows is None:
+            return
+        counts = torch.bincount(rows, minlength=num_sentences)
+        self.width = int(counts.max())
+        present = counts.nonzero().squeeze(1)
+        if len(present) < num_sentences:
+            self.present = present
+            self.num_groups = len(present)
+            rows = torch.repeat_interleave(counts[present])
+            counts = counts[present]
+        if len(rows) < self.num_groups * self.width:
+            firsts = counts.cumsum(0) - counts
+            place = torch.arange(len(rows), device=rows.device) - firsts[rows]
+            self.slots = rows * self.width + place
+
+    def memory(self, tensor: Tensor) -> Tensor:
+        """Leave out the sentences that have no hypothesis any more: [B, ...] to [G, ...]."""
+        return tensor if self.present is None else tensor.index_select(0, self.present)
+
+    def spread(self, tensor: Tensor) -> Tensor:
+        """Lay hypotheses out by sentence, zeros in the gaps: [N, D] to [G, W, D]."""
+        if self.slots is not None:
+            flat = tensor.new_zeros(self.num_groups * self.width, tensor.shape[1])
+            tensor = flat.index_copy(0, self.slots, tensor)
+        return tensor.view(self.num_groups, self.width, tensor.shape[1])
+
+    def collect(self, tensor: Tensor) -> Tensor:
+        """Undo ``spread``: [G, W, D] to [N, D]."""
+        flat = tensor.reshape(-1, tensor.shape[2])
+        return flat if self.slots is None else flat.index_select(0, self.slots)

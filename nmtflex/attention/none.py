@@ -1,0 +1,44 @@
+"""No attention: the baseline of Britz, Guan and Luong (2017)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from nmtflex.attention.base import Attention, Sizes, State, Trace, register
+from nmtflex.config import NoneConfig
+
+
+class NoMemory(NamedTuple):
+    """Nothing is kept of the source."""
+
+
+@register(NoneConfig)
+class NoAttention(Attention):
+    """The decoder sees the encoder's final state only, as its start.
+
+    Britz, Guan and Luong (2017), https://arxiv.org/abs/1707.00110, the non-attention baseline of
+    the copy task. The context has no units, so it costs nothing.
+    """
+
+    def __init__(self, sizes: Sizes, config: NoneConfig) -> None:
+        super().__init__()
+        self.context_size = 0
+
+    def prepare(self, states: Tensor, mask: Tensor) -> NoMemory:
+        """Keep nothing."""
+        return NoMemory()
+
+    def forward(
+        self,
+        query: Tensor,
+        feedback: Tensor,
+        memory: NoMemory,
+        rows: Tensor | None,
+        state: State,
+        trace: bool = False,
+    ) -> tuple[Tensor, State, Trace | None]:
+        """Return a context [N, 0]."""
+        seen = Trace(computed=query.new_zeros(len(query)).long()) if trace else None
+        return query.new_empty(len(query), 0), state, seen

@@ -1,0 +1,1 @@
+"""Typer app: options in, library call, report out; one thin file a subcommand."""

@@ -1,0 +1,109 @@
+"""The ``nmtflex`` command: its subcommands, and what it does with errors."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import re
+import sys
+from typing import Any
+
+import typer
+
+import nmtflex
+from nmtflex.errors import NmtflexError
+
+app = typer.Typer(
+    name="nmtflex",
+    help="Neural machine translation whose attention is cheap.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+# The modules of the subcommands, in the order in which a run goes; --help lists them so.
+COMMANDS = ("generate", "preprocess", "train", "translate", "evaluate", "score")
+
+# The base of what a wrong command line raises. Typer ships its own Click, so there is no module
+# to import it from that every version has.
+ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+def _version(value: bool) -> None:
+    if value:
+        sys.stdout.write(f"nmtflex {nmtflex.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version.", callback=_version, is_eager=True
+    ),
+) -> None:
+    """Neural machine translation whose attention is cheap."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command line and return its exit code: 0, 1 (data, run) or 2 (options)."""
+    _register()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the locale and the system say
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    try:
+        code = app(arguments or ["--help"], standalone_mode=False)
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as error:
+        code = _report(error)
+    return code or 0
+
+
+def _report(error: BaseException) -> int:
+    """Print a user's mistake as one line and return the exit code; anything else is a bug."""
+    if isinstance(error, typer.Abort) and error.__cause__:
+        error = error.__cause__  # Click makes it of Ctrl-C, but of a stray EOFError too
+    if isinstance(error, NmtflexError):
+        _complain(str(error))
+        return error.exit_code
+    if isinstance(error, ClickException):
+        _complain(_command_line_message(error))
+        return 2
+    if isinstance(error, KeyboardInterrupt):
+        _complain("interrupted")
+        return 130
+    if isinstance(error, OSError):
+        _discard_output()
+        if isinstance(error, BrokenPipeError):
+            return 1  # whoever read the output has gone, and needs no message
+        where = f"{error.filename}: " if error.filename else ""
+        _complain(f"{where}{error.strerror or error}")
+        return 1
+    raise error
+
+
+def _complain(message: str) -> None:
+    line = re.sub(r"\s*\n\s*", " ", message)
+    sys.stderr.write(f"nmtflex: error: {line}\n")
+
+
+def _command_line_message(error: Exception) -> str:
+    """Return Click's message, and the value where the message leaves it out."""
+    message: str = error.format_message()  # type: ignore[attr-defined]
+    refusal: Any = error.__cause__  # pydantic's, if there is one
+    value = repr(refusal.errors()[0]["input"]) if hasattr(refusal, "errors") else ""
+    return message if value in message else f"{message}: {value}"
+
+
+def _discard_output() -> None:
+    """Keep the interpreter from writing to a closed pipe or a full disk once more at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _register() -> None:
+    """Import the subcommands; each adds itself to ``app`` and imports torch only when it runs."""
+    for name in COMMANDS:
+        importlib.import_module(f"nmtflex.cli.{name}")

@@ -1,0 +1,241 @@
+"""Turn option groups (``nmtflex.config``) into the flags of a command.
+
+A command is a function whose parameters are config classes; its flags are their fields. A field
+that is a family (``Variant``) becomes one flag that chooses the kind, and each kind's own options
+stand in a help panel of their own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+import typer
+from rich.markup import escape
+
+from nmtflex.cli.console import note
+from nmtflex.config import Config, Opt, Variant, flag_of, nearest, options_of, revive
+from nmtflex.errors import OptionError
+
+FILE_TABLES = "nmtflex.tables"  # key of the context's meta: [attention] and its like, as read
+Tables = dict[str, dict[str, Any]]
+
+
+def command(app: typer.Typer, name: str, **settings: Any) -> Callable[..., Callable[..., Any]]:
+    """Register a function as ``nmtflex NAME``, its flags made of its config parameters."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        text = escape(inspect.getdoc(function) or "")
+        app.command(name, **{"help": text, **settings})(bind(function))
+        return function
+
+    return register
+
+
+def bind(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with one parameter an option, which builds the configs and calls."""
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, type[Config]] = {}
+    parameters: list[inspect.Parameter] = []
+    fields: dict[str, Any] = {}  # what a --config file may hold, and its type
+    for name, parameter in inspect.signature(function).parameters.items():
+        hint = hints[name]
+        if _is_kind(hint, Config):
+            groups[name] = hint
+            parameters += _parameters_of(hint)
+            fields |= {field: plain for field, (plain, _) in options_of(hint).items()}
+        else:
+            parameters.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
+            fields[name] = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
+    # Positional arguments first, in the order of the groups; Typer reads them from the signature.
+    parameters.sort(key=lambda parameter: not _is_argument(parameter))
+    parameters = [_context_parameter(), *parameters, _config_file_parameter(fields)]
+
+    @functools.wraps(function)
+    def call(context: typer.Context, **values: Any) -> Any:
+        values.pop("config")
+        tables = context.meta.get(FILE_TABLES, {})
+        built, faults = {}, []
+        for name, group in groups.items():
+            try:
+                built[name] = _build(group, values, tables)
+            except OptionError as error:
+                faults.append(str(error))
+        if faults:
+            raise OptionError("; ".join(faults))
+        return function(**values, **built)
+
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in parameters}
+    return call
+
+
+def _is_kind(hint: Any, base: type) -> bool:
+    return isinstance(hint, type) and issubclass(hint, base)
+
+
+def _is_argument(parameter: inspect.Parameter) -> bool:
+    metadata = getattr(parameter.annotation, "__metadata__", ())
+    return any(isinstance(item, typer.models.ArgumentInfo) for item in metadata)
+
+
+def _parameters_of(group: type[Config]) -> list[inspect.Parameter]:
+    """Return the command-line parameters of one option group."""
+    panel = (group.__doc__ or "").strip().splitlines()[0].rstrip(".")
+    parameters = []
+    for name, (plain, option) in options_of(group).items():
+        default = _default(group, name)
+        if _is_kind(plain, Variant):
+            parameters += _family_parameters(name, plain, option, default.kind, panel)
+        else:
+            parameters.append(_parameter(name, plain, option, default, panel))
+    return parameters
+
+
+def _default(group: type[Config], name: str) -> Any:
+    field = group.__dataclass_fields__[name]
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+
+
+def _parameter(name: str, plain: Any, option: Opt, default: Any, panel: str) -> inspect.Parameter:
+    """Make one Typer parameter; bounds are ours, so that a file and Python meet them too."""
+    text = escape(option.help)  # Typer reads square brackets as markup
+    info: Any
+    if option.argument:
+        info = typer.Argument(help=text, metavar=name.upper())
+    else:
+        flag = flag_of(name, option)
+        if plain in (bool, bool | None) and option.flag is None:
+            flag += f"/--no-{flag[2:]}"
+        info = typer.Option(flag, help=text, rich_help_panel=panel)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[plain, info]
+    )
+
+
+def _family_parameters(
+    name: str, family: type[Variant], option: Opt, default: str, panel: str
+) -> list[inspect.Parameter]:
+    """Make the flag that chooses a kind, and every kind's own options, default "not given"."""
+    kinds = family.variants()
+    parameters = [_parameter(name, Literal[tuple(kinds)], option, default, panel)]
+    for field, owners in _owners(family).items():
+        plain, own = options_of(kinds[owners[0]])[field]
+        text = f"{own.help} (default {_default(kinds[owners[0]], field)})"
+        own = dataclasses.replace(own, help=text)
+        own_panel = f"{name.capitalize()}: {', '.join(owners)}"
+        parameters.append(_parameter(field, plain | None, own, None, own_panel))
+    return parameters
+
+
+def _owners(family: type[Variant]) -> dict[str, list[str]]:
+    """Map every option of any kind to the kinds that have it."""
+    found: dict[str, list[str]] = {}
+    for kind, variant in family.variants().items():
+        for field in options_of(variant):
+            found.setdefault(field, []).append(kind)
+    return found
+
+
+def _build(group: type[Config], values: dict[str, Any], tables: Tables) -> Config:
+    """Take a group's fields out of ``values`` and build it."""
+    fields: dict[str, Any] = {}
+    for name, (plain, _) in options_of(group).items():
+        if _is_kind(plain, Variant):
+            fields[name] = _build_variant(name, plain, values, tables)
+        else:
+            fields[name] = values.pop(name)
+    return group(**fields)
+
+
+def _build_variant(
+    name: str, family: type[Variant], values: dict[str, Any], tables: Tables
+) -> Variant:
+    """Build the chosen kind; an option that only other kinds have is an error that says whose."""
+    kinds = family.variants()
+    kind = values.pop(name)
+    own = options_of(kinds[kind])
+    table = tables.get(name, {"kind": kind})
+    if table["kind"] != kind:
+        note(f"--{name} {kind} replaces the whole [{name}] table of the --config file")
+        table = {}
+    fields = {key: value for key, value in table.items() if key != "kind"}
+    for field, owners in _owners(family).items():
+        value = values.pop(field)
+        if value is None:
+            continue
+        if field not in own:
+            flag = flag_of(field, options_of(kinds[owners[0]])[field][1])
+            known = [flag_of(key, option) for key, (_, option) in own.items()]
+            raise OptionError(
+                f"{flag} belongs to --{name} {' and '.join(owners)}, not to {kind}"
+                f"{nearest(flag, known)}"
+            )
+        fields[field] = value
+    return kinds[kind].from_dict(fields)
+
+
+def _context_parameter() -> inspect.Parameter:
+    return inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
+
+def _config_file_parameter(fields: dict[str, Any]) -> inspect.Parameter:
+    """Make ``--config``, which turns a file's values into the defaults of this command."""
+
+    def read(context: typer.Context, path: Path | None) -> Path | None:
+        if path is not None and not context.resilient_parsing:
+            context.default_map, context.meta[FILE_TABLES] = _read_options(path, fields)
+        return path
+
+    info = typer.Option(
+        "--config",
+        "-c",
+        help="TOML file of options, named as the flags are; a flag wins over it.",
+        is_eager=True,
+        callback=read,
+    )
+    return inspect.Parameter(
+        "config",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[Path | None, info],
+    )
+
+
+def _read_options(path: Path, fields: dict[str, Any]) -> tuple[dict[str, Any], Tables]:
+    """Read a TOML file: the values of plain options and of kinds, and the families' tables.
+
+    Raises:
+        OptionError: No such file, no TOML, an unknown option or a value that it does not take.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise OptionError(f"--config {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise OptionError(f"{path}: not a TOML file: {error}") from error
+    values: dict[str, Any] = {}
+    tables: Tables = {}
+    for key, value in content.items():
+        name = key.replace("-", "_")
+        try:
+            if name not in fields:
+                raise OptionError(f"unknown option {key!r}{nearest(name, fields)}")
+            if _is_kind(fields[name], Variant):
+                table = value if isinstance(value, dict) else {"kind": value}
+                tables[name] = {inner.replace("-", "_"): item for inner, item in table.items()}
+                revive(name, fields[name], tables[name])
+                values[name] = tables[name]["kind"]
+            else:
+                revive(name, fields[name], value)
+                values[name] = value
+        except OptionError as error:
+            raise OptionError(f"{path}: {error}") from error
+    return values, tables

@@ -1,0 +1,34 @@
+"""What goes to a person: messages and progress on standard error, tables on standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+stderr = Console(stderr=True, highlight=False)
+
+
+def note(message: str) -> None:
+    """Print one line for a person; markup in the message is text."""
+    stderr.print(f"nmtflex: {message}", markup=False, soft_wrap=True)
+
+
+def write_line(text: str) -> None:
+    """Write one line of the product to standard output."""
+    sys.stdout.write(text + "\n")
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table to standard output: ruled on a terminal, otherwise tab-separated lines."""
+    if not sys.stdout.isatty():
+        for row in (columns, *rows):
+            write_line("\t".join(row))
+        return
+    from rich.table import Table
+
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False, markup=False).print(table)

@@ -1,0 +1,51 @@
+"""``nmtflex generate``: corpora that come from a rule."""
+
+from __future__ import annotations
+
+import typer
+
+from nmtflex.cli.app import app
+from nmtflex.cli.bind import command
+from nmtflex.cli.console import note
+from nmtflex.config import GenerateCopyConfig, GenerateToyConfig
+
+generate_app = typer.Typer(no_args_is_help=True)
+app.add_typer(generate_app, name="generate", help="Write a made corpus.")
+
+SPLITS = ["train", "valid", "test"]
+
+
+@command(generate_app, "toy")
+def toy(options: GenerateToyConfig) -> None:
+    """Write an English-Japanese corpus drawn from a small grammar.
+
+    Both sides are tokenised; no sentence of either side stands in two pairs.
+    """
+    from nmtflex.corpus import parallel
+    from nmtflex.corpus.toy import LANGUAGES, generate_toy
+
+    parallel.refuse_existing(options.out, SPLITS, LANGUAGES)
+    splits = generate_toy(options)
+    parallel.write_splits(options.out, splits, LANGUAGES)
+    for line in parallel.describe(options.out, splits, LANGUAGES):
+        note(line)
+
+
+@command(generate_app, "copy")
+def copy(options: GenerateCopyConfig) -> None:
+    """Write a copy task (paper 001): the target repeats the source's random symbols.
+
+    Lengths are uniform over 1..L; the paper's 0..L has empty pairs, from which nothing is learned.
+    Held-out sequences are not in training, but for lengths so short that training has them all.
+    """
+    from nmtflex.corpus import parallel
+    from nmtflex.corpus.copy_task import LANGUAGES, generate_copy
+
+    parallel.refuse_existing(options.out, SPLITS, LANGUAGES)
+    splits, repeated = generate_copy(options)
+    parallel.write_splits(options.out, splits, LANGUAGES)
+    for line in parallel.describe(options.out, splits, LANGUAGES):
+        note(line)
+    for split, count in repeated.items():
+        if count:
+            note(f"{split}: {count:,} sequences repeat others: there are few of their length")

@@ -1,0 +1,87 @@
+"""``nmtflex preprocess``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from nmtflex.cli.app import app
+from nmtflex.cli.bind import command
+from nmtflex.cli.console import note, stderr
+from nmtflex.config import PreprocessConfig
+
+if TYPE_CHECKING:
+    from nmtflex.corpus.prepare import Progress
+
+
+@command(app, "preprocess")
+def preprocess(config: PreprocessConfig) -> None:
+    """Make a prepared folder from raw parallel text."""
+    from nmtflex.corpus.prepare import prepare
+
+    started = time.monotonic()
+    with _progress() as progress:
+        corpus = prepare(config, progress)
+    for line in _report(corpus.manifest):
+        note(line)
+    note(f"{config.out}: made in {time.monotonic() - started:.1f} seconds")
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """Show what is being done: live on a terminal, else one line when a new thing begins."""
+    from rich.progress import Progress as Bar
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    if not stderr.is_terminal:
+        last = [""]
+
+        def tell(stage: str, _done: int) -> None:
+            if stage != last[0]:
+                last[0] = stage
+                note(stage)
+
+        yield tell
+        return
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    # Refreshed by hand: no thread of its own, since worker processes are forked meanwhile.
+    with Bar(*columns, console=stderr, auto_refresh=False, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(stage: str, done: int) -> None:
+            bar.update(task, description=f"{stage}: {done:,} pairs" if done else stage)
+            bar.refresh()
+
+        yield show
+
+
+def _report(manifest: dict[str, Any]) -> Iterator[str]:
+    """Say what was read, kept and dropped, and what vocabularies came of it."""
+    from nmtflex.corpus.prepare import describe_reasons
+
+    reasons = describe_reasons(**manifest["filter"])
+    for files in manifest["inputs"].values():
+        for file in files:
+            if file["byte_order_mark"]:
+                yield f"{file['path']}: dropped a byte-order mark at its start"
+    for name, split in manifest["splits"].items():
+        counts = split["dropped"]
+        detail = ", ".join(f"{counts[key]:,} {words}" for key, words in reasons.items())
+        line = f"{name}: {split['read']:,} pairs read, {split['kept']:,} kept, "
+        line += f"{sum(counts.values()):,} dropped"
+        if name == "train":
+            line += f" ({detail})"
+        shares = [
+            f"{100 * split[side]['unknown'] / max(1, split[side]['tokens']):.2f} % {side}"
+            for side in ("source", "target")
+        ]
+        yield f"{line}; unknown tokens: {', '.join(shares)}"
+    pipeline = manifest["pipeline"]
+    sides = [
+        f"{pipeline[side]['vocabulary']:,} {side}"
+        + (f" ({pipeline[side]['bpe']:,} BPE merges)" if pipeline[side]["bpe"] else "")
+        for side in ("source", "target")
+    ]
+    yield f"vocabulary{' (joint)' if pipeline['joint'] else ''}: {', '.join(sides)}"

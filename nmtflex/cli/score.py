@@ -1,0 +1,68 @@
+"""``nmtflex score``: log-probabilities of given translations (forced decoding)."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nmtflex.cli.app import app
+from nmtflex.cli.bind import command
+from nmtflex.cli.console import write_line
+from nmtflex.config import BatchConfig, DeviceConfig
+from nmtflex.errors import OptionError
+
+STDIN = "standard input"
+
+
+@command(app, "score")
+def score(
+    run: Annotated[Path, typer.Argument(help="Run folder of nmtflex train.", metavar="RUN")],
+    batch: BatchConfig,
+    device: DeviceConfig,
+    source: Annotated[Path | None, typer.Option(help="File of source lines.")] = None,
+    target: Annotated[Path | None, typer.Option(help="File of their translations.")] = None,
+    per_token: Annotated[
+        bool, typer.Option("--per-token", help="Divide by the target's tokens, EOS counted.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="An object a line, with both numbers and the tokens.")
+    ] = False,
+) -> None:
+    """Print the log-probability of given translations, one a line (natural logarithm, EOS counted).
+
+    Reads --source and --target, or from standard input lines of source, tab, target.
+    """
+    from nmtflex.corpus.readers import read_stream
+    from nmtflex.decoding.forced import PairScore, paired_lines, score_lines, split_columns
+    from nmtflex.model.run import load_run
+
+    if per_token and as_json:
+        raise OptionError("--per-token has no effect with --json, which prints both numbers")
+    if source and target:
+        pairs = paired_lines(source, target)
+    elif source or target:
+        given, missing = ("source", "target") if source else ("target", "source")
+        raise OptionError(f"--{given} {source or target} needs --{missing} FILE too")
+    else:
+        pairs = split_columns(read_stream(sys.stdin.buffer, STDIN), STDIN)
+
+    def as_text(index: int, pair: PairScore) -> str:
+        if as_json:
+            possible = math.isfinite(pair.log_probability)  # JSON knows no infinity
+            return json.dumps({
+                "index": index,
+                "log_probability": pair.log_probability if possible else None,
+                "per_token": pair.per_token if possible else None,
+                "tokens": pair.tokens,
+            })
+        return f"{pair.per_token if per_token else pair.log_probability:.6f}"
+
+    opened = load_run(run, device)
+    scores = score_lines([opened.model], opened.pipeline, pairs, batch.batch_sentences)
+    for index, pair in enumerate(scores):
+        write_line(as_text(index, pair))

@@ -1,0 +1,104 @@
+"""``nmtflex translate``: raw lines in, raw lines out."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+
+from nmtflex.cli.app import app
+from nmtflex.cli.bind import command
+from nmtflex.cli.console import note, stderr
+from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig
+from nmtflex.errors import OptionError
+
+STDIN = "standard input"
+
+
+@command(app, "translate")
+@command(app, "decode", hidden=True)
+def translate(
+    run: Annotated[Path, typer.Argument(help="Run folder of nmtflex train.", metavar="RUN")],
+    search: SearchConfig,
+    batch: BatchConfig,
+    written: OutputConfig,
+    device: DeviceConfig,
+    input: Annotated[  # noqa: A002
+        Path | None,
+        typer.Option("--input", "-i", help="File to translate, instead of standard input."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write, instead of standard output."),
+    ] = None,
+) -> None:
+    """Translate raw lines from standard input to standard output, one out for each in."""
+    from nmtflex.corpus.readers import read_lines, read_stream
+    from nmtflex.decoding.stream import check_output, translate_stream
+    from nmtflex.decoding.translator import Translator
+    from nmtflex.model.run import load_run
+
+    check_output(written, search)
+    if input and output and output.exists() and input.samefile(output):
+        raise OptionError(f"--output {output} is the --input file; write to another one")
+    opened = load_run(run, device)
+    translator = Translator([opened.model], opened.pipeline, search, batch)
+    interactive = input is None and sys.stdin.isatty()
+    if interactive:  # a person waits for each line
+        written = dataclasses.replace(written, buffer=1)
+    lines = read_lines(input) if input else read_stream(sys.stdin.buffer, STDIN)
+    with _opened(output) as out, _progress(quiet=interactive or out.isatty()) as report:
+        translate_stream(translator, lines, out, written, report)
+
+
+@contextlib.contextmanager
+def _opened(output: Path | None) -> Iterator[BinaryIO]:
+    """Open the output file, or standard output as bytes, so that text is UTF-8 in any locale."""
+    if output is None:
+        yield sys.stdout.buffer
+    else:
+        with output.open("wb") as file:
+            yield file
+
+
+@contextlib.contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Show lines done and lines a second while it lasts, and a summary at its end.
+
+    The live display needs a terminal that shows nothing else; the summary is one line anywhere.
+    """
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    text = "{task.completed:,.0f} lines, {task.fields[speed]:,.0f} lines/s"
+    sentences = tokens = 0
+    start = time.perf_counter()
+    with Progress(
+        SpinnerColumn(),
+        TextColumn(text),
+        console=stderr,
+        disable=quiet or not stderr.is_terminal,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as progress:
+        task = progress.add_task("translate", total=None, speed=0.0)
+
+        def report(new_sentences: int, new_tokens: int) -> None:
+            nonlocal sentences, tokens
+            sentences += new_sentences
+            tokens += new_tokens
+            speed = sentences / (time.perf_counter() - start)
+            progress.update(task, completed=sentences, speed=speed)
+
+        yield report
+    seconds = time.perf_counter() - start
+    note(
+        f"{sentences:,} sentences in {seconds:.1f} s, {sentences / seconds:,.1f} sentences/s, "
+        f"{tokens / seconds:,.0f} tokens/s"
+    )

@@ -1,0 +1,1 @@
+"""Tokens on disk and in batches; corpora that the program makes itself."""

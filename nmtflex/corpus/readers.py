@@ -1,0 +1,160 @@
+r"""Lines of text files, plain or compressed: split at "\n" alone, strict UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from nmtflex.errors import DataError
+
+BLOCK = 1 << 20  # bytes read at once
+SUFFIXES = ("", ".gz", ".xz", ".zst")
+
+
+def find_text(prefix: Path, lang: str) -> Path:
+    """Return the file of a corpus prefix in a language: plain, gz, xz or zst, in this order.
+
+    Raises:
+        DataError: There is none; says what was tried and which languages there are.
+    """
+    names = [f"{prefix.name}.{lang}{suffix}" for suffix in SUFFIXES]
+    for name in names:
+        if (path := prefix.with_name(name)).is_file():
+            return path
+    message = f"{prefix}: no file for language {lang!r}; tried {', '.join(names)}"
+    if prefix.is_file():
+        message += "; give the prefix without the language"
+    elif others := _others(prefix):
+        message += f"; there is {', '.join(others)}"
+    elif not prefix.parent.is_dir():
+        message += f"; there is no folder {prefix.parent}"
+    raise DataError(message)
+
+
+def _others(prefix: Path) -> list[str]:
+    """Return the files that a prefix has in other languages."""
+    if not prefix.parent.is_dir():
+        return []
+    start = prefix.name + "."
+    return sorted(path.name for path in prefix.parent.iterdir() if path.name.startswith(start))
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    r"""Yield a file's lines without "\n"; a byte-order mark at its start is dropped.
+
+    Raises:
+        DataError: The file is missing, not UTF-8, holds NUL bytes, or is compressed and damaged.
+    """
+    return _lines(_blocks(path), str(path))
+
+
+def read_stream(stream: BinaryIO, name: str = "standard input") -> Iterator[str]:
+    """Yield a binary stream's lines as ``read_lines`` does, each as soon as it is there.
+
+    Raises:
+        DataError: The text is not UTF-8 or holds NUL bytes.
+    """
+    read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
+    return _lines(iter(partial(read, BLOCK), b""), name)
+
+
+def starts_with_mark(path: Path) -> bool:
+    """Say whether a text starts with a UTF-8 byte-order mark."""
+    return next(_blocks(path), b"").startswith(codecs.BOM_UTF8)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Yield a file's bytes, decompressed; damage is an error that names the file."""
+    kind = path.suffix.removeprefix(".") if path.suffix in SUFFIXES else ""
+    try:
+        if kind == "zst":
+            yield from _zstd_blocks(path)
+            return
+        with _open(path, kind) as file:
+            yield from iter(partial(file.read, BLOCK), b"")
+    except EOFError as error:
+        raise DataError(f"{path}: truncated: the {kind} data end too early") from error
+    except (lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path}: not a valid {kind} file: {error}") from error
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from error
+
+
+def _open(path: Path, kind: str) -> BinaryIO:
+    if kind == "gz":
+        return cast(BinaryIO, gzip.open(path))
+    if kind == "xz":
+        return cast(BinaryIO, lzma.open(path))
+    return path.open("rb")
+
+
+def _zstd_blocks(path: Path) -> Iterator[bytes]:
+    """Yield decompressed bytes, frame by frame; zstandard's own reader takes truncated ones."""
+    import zstandard
+
+    with path.open("rb") as file:
+        frame = None
+        while data := file.read(BLOCK >> 4):
+            while data:
+                frame = frame or zstandard.ZstdDecompressor().decompressobj()
+                try:
+                    yield frame.decompress(data)
+                except zstandard.ZstdError as error:
+                    raise DataError(f"{path}: not a valid zst file: {error}") from error
+                data = frame.unused_data
+                if frame.eof:
+                    frame = None
+    if frame is not None:
+        raise EOFError
+
+
+def _lines(blocks: Iterable[bytes], name: str) -> Iterator[str]:
+    """Split blocks of bytes into lines, many lines at a time."""
+    number = 0  # lines before the current ones
+    pending: list[bytes] = []  # the start of a line whose end has not come yet
+    fresh = True
+    for block in blocks:
+        if fresh and block:
+            block = block.removeprefix(codecs.BOM_UTF8)
+            fresh = False
+        head, newline, tail = block.rpartition(b"\n")
+        if newline:
+            lines = _decode(b"".join(pending) + head, name, number)
+            yield from lines
+            number += len(lines)
+            pending = []
+        if tail:
+            pending.append(tail)
+    if pending:
+        yield from _decode(b"".join(pending), name, number)
+
+
+def _decode(data: bytes, name: str, before: int) -> list[str]:
+    r"""Decode lines parted by "\n"; ``before`` is the number of lines before them."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line, column = _place(data, error.start)
+        raise DataError(
+            f"{name}:{before + line}: not valid UTF-8 (byte 0x{data[error.start]:02x} at column "
+            f"{column}); convert the file with iconv"
+        ) from error
+    if "\0" in text:
+        line, column = _place(data, data.index(b"\0"))
+        raise DataError(
+            f"{name}:{before + line}: NUL byte at column {column}; the file is not plain text, "
+            f"or is UTF-16: convert it with iconv"
+        )
+    return text.split("\n")
+
+
+def _place(data: bytes, position: int) -> tuple[int, int]:
+    """Return line and column, from 1, of a byte; columns are characters."""
+    start = data.rfind(b"\n", 0, position) + 1
+    return data.count(b"\n", 0, position) + 1, len(data[start:position].decode("utf-8")) + 1

@@ -1,0 +1,84 @@
+"""What is known of a split while it is written: its stores, and the counts for the manifest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from nmtflex.corpus.passes import REASONS, Encoded, Tokenised
+from nmtflex.corpus.store import SIDES, StoreWriter, id_type
+from nmtflex.text.pipeline import TextPipeline
+from nmtflex.text.vocabulary import UNK_ID
+
+
+class PairCount:
+    """Counts pairs kept and dropped."""
+
+    def __init__(self) -> None:
+        self.kept = 0
+        self.dropped: Counter[str] = Counter()
+
+    def add(self, chunk: Tokenised | Encoded) -> None:
+        """Count a chunk's pairs."""
+        self.kept += len(chunk.lengths[0])
+        self.dropped.update(chunk.dropped)
+
+    @property
+    def read(self) -> int:
+        """Pairs read."""
+        return self.kept + self.dropped.total()
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the manifest says."""
+        dropped = {reason: self.dropped[reason] for reason in REASONS}
+        return {"read": self.read, "kept": self.kept, "dropped": dropped}
+
+
+class SplitWriter:
+    """Writes both stores of a split and counts what goes into them; use as a context manager.
+
+    Args:
+        folder: The prepared folder.
+        split: "train", "valid" or "test".
+        pipeline: Whose vocabularies the ids belong to.
+    """
+
+    def __init__(self, folder: Path, split: str, pipeline: TextPipeline) -> None:
+        types = [id_type(len(side.vocabulary)) for side in (pipeline.source, pipeline.target)]
+        self._counts: list[dict[str, Any]] = [
+            {"dtype": dtype, "tokens": 0, "longest": 0, "unknown": 0} for dtype in types
+        ]
+        self._writers = [
+            StoreWriter(folder / f"{split}.{side}", dtype)
+            for side, dtype in zip(SIDES, types, strict=True)
+        ]
+
+    def append(self, side: int, ids: npt.NDArray[Any], lengths: npt.ArrayLike) -> None:
+        """Append sentences to one side: ids one sentence after the other, ids in each."""
+        lengths = np.asarray(lengths, np.int64)
+        counts = self._counts[side]
+        counts["tokens"] += len(ids)
+        counts["longest"] = max(counts["longest"], int(lengths.max(initial=0)))
+        counts["unknown"] += int(np.count_nonzero(ids == UNK_ID))
+        self._writers[side].append(ids, lengths)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the manifest says of each side: tokens are ids, without begin and end."""
+        return dict(zip(SIDES, self._counts, strict=True))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for writer in self._writers:
+            writer.close()

@@ -1,0 +1,202 @@
+"""Token ids on disk, memory-mapped, so that a corpus larger than memory trains.
+
+A split's side is two files: ``train.source.bin``, all ids one after the other (uint16 where the
+vocabulary fits, else uint32), and ``train.source.offsets`` (int64): sentence i is
+``bin[offsets[i]:offsets[i + 1]]``. Both are little-endian without a header.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from nmtflex.config import FORMAT
+from nmtflex.corpus.readers import read_lines
+from nmtflex.errors import DataError
+from nmtflex.files import read_json
+from nmtflex.text.pipeline import TextPipeline
+
+Side = Literal["source", "target"]
+SIDES: tuple[Side, Side] = ("source", "target")
+MANIFEST = "manifest.json"
+
+
+def id_type(size: int) -> str:
+    """Return the numpy type that holds the ids of a vocabulary of this size."""
+    return "<u2" if size <= 1 << 16 else "<u4"
+
+
+class StoreWriter:
+    """Appends sentences to a store; use as a context manager.
+
+    Args:
+        base: Path without ``.bin`` and ``.offsets``.
+        dtype: numpy type of the ids.
+    """
+
+    def __init__(self, base: Path, dtype: str) -> None:
+        self._dtype = dtype
+        self._tokens = base.with_name(base.name + ".bin").open("wb")
+        self._offsets = base.with_name(base.name + ".offsets").open("wb")
+        self._end = 0
+        self._offsets.write(np.zeros(1, "<i8").tobytes())
+
+    def append(self, ids: npt.ArrayLike, lengths: npt.ArrayLike) -> None:
+        """Append sentences.
+
+        Args:
+            ids: Their ids, one sentence after the other.
+            lengths: Ids in each sentence.
+        """
+        self._tokens.write(np.asarray(ids, self._dtype).tobytes())
+        ends = self._end + np.cumsum(np.asarray(lengths, "<i8"))
+        self._offsets.write(ends.astype("<i8").tobytes())
+        self._end = int(ends[-1]) if len(ends) else self._end
+
+    def close(self) -> None:
+        """Write what is still in buffers."""
+        self._tokens.close()
+        self._offsets.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class TokenStore:
+    """The sentences of one side of one split, read through a memory map.
+
+    Args:
+        base: Path without ``.bin`` and ``.offsets``.
+        dtype: numpy type of the ids.
+    """
+
+    def __init__(self, base: Path, dtype: str) -> None:
+        self._tokens = _mapped(base.with_name(base.name + ".bin"), dtype)
+        self._offsets = _mapped(base.with_name(base.name + ".offsets"), "<i8")
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, index: int) -> npt.NDArray[Any]:
+        """Return a sentence's ids, without begin and end; [length], not a copy."""
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"sentence {index} of {len(self)}")
+        index %= len(self)
+        return self._tokens[self._offsets[index] : self._offsets[index + 1]]
+
+    @cached_property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Ids in each sentence, [len(self)]."""
+        return np.diff(self._offsets)
+
+
+def _mapped(path: Path, dtype: str) -> npt.NDArray[Any]:
+    """Map a file; an empty one, which cannot be mapped, becomes an empty array."""
+    if path.stat().st_size == 0:
+        return np.empty(0, dtype)
+    return np.memmap(path, dtype=dtype, mode="r").view(np.ndarray)
+
+
+class PreparedCorpus:
+    """A prepared folder; make it with ``open_prepared``.
+
+    Args:
+        folder: Where it is.
+        manifest: Its manifest.
+    """
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self.folder = folder
+        self.manifest = manifest
+
+    @cached_property
+    def pipeline(self) -> TextPipeline:
+        """Tokenizers, BPE and vocabularies of both sides."""
+        return TextPipeline.load(self.folder / "pipeline")
+
+    @property
+    def splits(self) -> list[str]:
+        """Names of the splits there are, of train, valid and test."""
+        return list(self.manifest["splits"])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 that changes with anything in the folder: the manifest holds every file's."""
+        return hashlib.sha256((self.folder / MANIFEST).read_bytes()).hexdigest()
+
+    def store(self, split: str, side: Side) -> TokenStore:
+        """Return the ids of one side of a split.
+
+        Raises:
+            DataError: There is no such split.
+        """
+        self._need(split)
+        dtype = self.manifest["splits"][split][side]["dtype"]
+        return TokenStore(self.folder / f"{split}.{side}", dtype)
+
+    def raw(self, split: str, side: Side) -> list[str]:
+        """Return the raw lines of one side of valid or test.
+
+        Raises:
+            DataError: There is no such split, or it is train.
+        """
+        self._need(split)
+        path = raw_path(self.folder, split, side)
+        if split == "train":
+            raise DataError(f"{self.folder}: keeps no raw text of train, only of valid and test")
+        return list(read_lines(path))
+
+    def _need(self, split: str) -> None:
+        if split not in self.splits:
+            raise DataError(f"{self.folder}: no split {split!r}; there is {', '.join(self.splits)}")
+
+
+def raw_path(folder: Path, split: str, side: Side) -> Path:
+    """Return where a prepared folder or a run keeps raw text."""
+    return folder / "raw" / f"{split}.{side}.txt"
+
+
+def open_prepared(path: Path | str) -> PreparedCorpus:
+    """Open a prepared folder.
+
+    Raises:
+        DataError: It is missing, no prepared folder, of a newer format, or a file of it is missing
+            or has not the size it was written with.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder; make it with nmtflex preprocess")
+    if not (folder / MANIFEST).is_file():
+        raise DataError(f"{folder}: no prepared folder: it has no {MANIFEST}")
+    manifest = read_json(folder / MANIFEST, DataError)
+    number = manifest.get("format")
+    if not isinstance(number, int) or not {"splits", "files"} <= set(manifest):
+        raise DataError(f"{folder / MANIFEST}: not the manifest of a prepared folder")
+    if number > FORMAT:
+        raise DataError(
+            f"{folder}: format {number} is newer than {FORMAT}, which this nmtflex reads; "
+            f"install a newer nmtflex or prepare the folder again"
+        )
+    for name, entry in manifest["files"].items():
+        file = folder / name
+        if not file.is_file():
+            raise DataError(f"{file}: missing; prepare the folder again")
+        if (size := file.stat().st_size) != entry["bytes"]:
+            raise DataError(
+                f"{file}: {size} bytes, but {entry['bytes']} were written; prepare the folder again"
+            )
+    return PreparedCorpus(folder, manifest)

@@ -1,0 +1,121 @@
+"""The training words of one side: counted, cut into subwords, and turned into stores of ids.
+
+The first pass numbers the distinct words as they come and writes those numbers to a temporary
+store. What follows is then done once a distinct word and, for the running text, by numpy.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nmtflex.corpus.store import StoreWriter
+from nmtflex.text.bpe import BPE
+from nmtflex.text.vocabulary import Vocabulary
+
+BLOCK = 1 << 15  # sentences converted at once
+
+Integers = npt.NDArray[np.int64]
+
+
+def numbering() -> defaultdict[str, int]:
+    """Return a mapping that gives each new key the next number."""
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    return numbers
+
+
+class WordStore:
+    """The running words of one side, as numbers on disk, and the distinct words in memory.
+
+    Args:
+        base: Path of the temporary store.
+    """
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+        self._numbers = numbering()
+        self._writer = StoreWriter(base, "<u4")
+
+    def append(self, text: str, lengths: list[int]) -> None:
+        """Add sentences: all their words joined by spaces, and the words in each."""
+        words = text.split(" ") if text else []
+        ids = np.fromiter(map(self._numbers.__getitem__, words), np.uint32, len(words))
+        self._writer.append(ids, lengths)
+
+    def close(self) -> None:
+        """End the first pass."""
+        self._writer.close()
+
+    def counts(self) -> dict[str, int]:
+        """Return how often each word was seen."""
+        totals = np.zeros(len(self._numbers), np.int64)
+        for ids, _ in self._blocks():
+            totals += np.bincount(ids, minlength=len(totals))
+        return dict(zip(self._numbers, totals.tolist(), strict=True))
+
+    def convert(self, pieces: Pieces, vocabulary: Vocabulary) -> Iterator[tuple[Any, Any]]:
+        """Yield (ids, lengths) of blocks of sentences, encoded."""
+        flat = pieces.ids(vocabulary)
+        for words, lengths in self._blocks():
+            sizes = pieces.sizes[words]
+            ends = np.cumsum(sizes)
+            # Word w's ids are flat[starts[w] : starts[w] + sizes[w]]; list all those places.
+            places = np.repeat(pieces.starts[words] - (ends - sizes), sizes)
+            places += np.arange(len(places))
+            bounds = np.concatenate([[0], ends])[np.concatenate([[0], np.cumsum(lengths)])]
+            yield flat[places], np.diff(bounds)
+
+    def _blocks(self) -> Iterator[tuple[npt.NDArray[np.uint32], Integers]]:
+        """Yield (word numbers, words in each sentence) of blocks of sentences."""
+        name = self._base.name
+        with (
+            self._base.with_name(name + ".bin").open("rb") as tokens,
+            self._base.with_name(name + ".offsets").open("rb") as offsets,
+        ):
+            last = np.fromfile(offsets, "<i8", 1)
+            while len(ends := np.fromfile(offsets, "<i8", BLOCK)):
+                lengths = np.diff(ends, prepend=last)
+                yield np.fromfile(tokens, "<u4", int(ends[-1] - last[0])), lengths
+                last = ends[-1:]
+
+
+class Pieces:
+    """The subwords of each distinct word.
+
+    Args:
+        words: The distinct words in the order of their numbers.
+        bpe: What cuts them, or None to leave them whole.
+        numbers: Numbers of the distinct subwords; shared by two sides to make them joint.
+    """
+
+    def __init__(
+        self, words: Mapping[str, int], bpe: BPE | None, numbers: defaultdict[str, int]
+    ) -> None:
+        self._numbers = numbers
+        self.sizes: Integers = np.ones(len(words), np.int64)
+        flat = array("q")
+        number = numbers.__getitem__
+        for place, word in enumerate(words):
+            pieces = bpe.split(word) if bpe else (word,)
+            flat.extend(map(number, pieces))
+            self.sizes[place] = len(pieces)
+        self._flat = np.frombuffer(flat, np.int64) if flat else np.empty(0, np.int64)
+        self.starts: Integers = np.cumsum(self.sizes) - self.sizes
+        self._counts = np.repeat(np.fromiter(words.values(), np.int64, len(words)), self.sizes)
+
+    def counts(self) -> Integers:
+        """Return how often each subword was seen, by its number."""
+        # Floats hold counts exactly up to 2^53.
+        totals = np.bincount(self._flat, self._counts, len(self._numbers))
+        return totals.astype(np.int64)
+
+    def ids(self, vocabulary: Vocabulary) -> npt.NDArray[np.uint32]:
+        """Return the vocabulary's ids of all words' subwords, one word after the other."""
+        return np.array(vocabulary.ids(self._numbers), np.uint32)[self._flat]

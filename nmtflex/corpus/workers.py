@@ -1,0 +1,61 @@
+"""A map over several processes, in order and with a bounded number of items under way."""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from nmtflex.errors import DataError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_function: Callable[[Any], Any]  # of this worker process
+
+
+def ordered_map(
+    setup: Callable[[], Callable[[Item], Result]], items: Iterable[Item], workers: int = 1
+) -> Iterator[Result]:
+    """Yield ``setup()(item)`` for each item, in order, whatever the number of processes.
+
+    Args:
+        setup: Makes the function, once a process; it is pickled, what it makes need not be.
+        items: Read only as fast as results are taken.
+        workers: Processes; with one, everything happens in this process.
+
+    Raises:
+        DataError: A process was killed, most likely for want of memory.
+    """
+    if workers == 1:
+        yield from map(setup(), items)
+        return
+    pool = ProcessPoolExecutor(workers, initializer=_start, initargs=(setup,))
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(_call, item))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool as error:
+        raise DataError(
+            f"one of {workers} worker processes died, perhaps for want of memory; "
+            f"use fewer --workers"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _start(setup: Callable[[], Callable[[Any], Any]]) -> None:
+    global _function  # noqa: PLW0603
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent process's to answer
+    _function = setup()
+
+
+def _call(item: Any) -> Any:
+    return _function(item)

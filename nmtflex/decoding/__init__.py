@@ -1,0 +1,1 @@
+"""Beam search, forced decoding and translation of a stream."""

@@ -1,0 +1,143 @@
+"""Forced decoding: the log-probability of translations that are given."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from nmtflex.corpus.readers import read_lines
+from nmtflex.decoding.batching import batches, buffers
+from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
+from nmtflex.errors import DataError
+from nmtflex.text.pipeline import TextPipeline
+from nmtflex.text.vocabulary import BOS_ID, EOS_ID
+
+BUFFER = 4096  # pairs read ahead, to sort them by length
+
+
+class PairScore(NamedTuple):
+    """What a model says of a given translation: natural logarithm, and target tokens with EOS."""
+
+    log_probability: float
+    tokens: int
+
+    @property
+    def per_token(self) -> float:
+        """The mean over the target's tokens."""
+        return self.log_probability / self.tokens
+
+
+def log_probabilities(
+    models: Sequence[StepModel], pairs: Sequence[tuple[Ids, Ids]], batch_sentences: int = 64
+) -> list[float]:
+    """Return log p(target, EOS | source) of each pair, a sum of natural logarithms.
+
+    It runs the same steps as the search, so a hypothesis gets the number that the search reported.
+    An empty source has one translation, the empty one: log-probability 0, anything else -inf.
+
+    Args:
+        models: One, or several whose probabilities are averaged, in evaluation mode.
+        pairs: Ids of source and target, without BOS and EOS.
+        batch_sentences: Pairs computed together.
+
+    Raises:
+        RunError: The model predicts NaN.
+    """
+    found = [0.0 if not target else -torch.inf for _, target in pairs]
+    lengths = [max(len(source), len(target)) if source else 0 for source, target in pairs]
+    for batch in batches(lengths, batch_sentences):
+        # The longest target first, so that those still running are always the first ones.
+        batch.sort(key=lambda index: -len(pairs[index][1]))
+        values = _batch_log_probabilities(models, [pairs[index] for index in batch])
+        for index, value in zip(batch, values, strict=True):
+            found[index] = value
+    return found
+
+
+@torch.inference_mode()
+def _batch_log_probabilities(
+    models: Sequence[StepModel], pairs: Sequence[tuple[Ids, Ids]]
+) -> list[float]:
+    """Score pairs that lie by length of target, the longest first; no source is empty."""
+    ensemble = Ensemble(models, [source for source, _ in pairs])
+    rows = torch.arange(len(pairs), device=ensemble.device)
+    tokens = torch.full_like(rows, BOS_ID)
+    totals = torch.zeros_like(rows, dtype=torch.float64)
+    words = [[*target, EOS_ID] for _, target in pairs]
+    for step in range(len(words[0])):
+        expected = [target[step] for target in words if len(target) > step]
+        if len(expected) < len(rows):
+            rows, tokens = rows[: len(expected)], tokens[: len(expected)]
+            ensemble.select(rows)
+        log_probs = ensemble.step(rows, tokens)
+        tokens = torch.tensor(expected, device=ensemble.device)
+        values = log_probs.gather(1, tokens[:, None]).squeeze(1)
+        check_numbers(values)
+        totals[: len(expected)] += values
+    return totals.tolist()
+
+
+def score_lines(
+    models: Sequence[StepModel],
+    pipeline: TextPipeline,
+    pairs: Iterable[tuple[str, str]],
+    batch_sentences: int = 64,
+) -> Iterator[PairScore]:
+    """Score raw lines against each other, in order and in constant memory.
+
+    A target is segmented anew: a translation that the search built from other subwords than those
+    of its text gets the log-probability of the usual ones. Unknown words count as ``<unk>``.
+
+    Args:
+        models: In evaluation mode, with one vocabulary.
+        pipeline: The text pipeline they were trained with.
+        pairs: Raw source and target lines.
+        batch_sentences: Pairs computed together.
+
+    Raises:
+        NmtflexError: What reading a pair raises, after the pairs before it; or a broken model.
+    """
+    for buffer in buffers(pairs, BUFFER):
+        ids = [
+            (pipeline.source.encode(one), pipeline.target.encode(other)) for one, other in buffer
+        ]
+        values = log_probabilities(models, ids, batch_sentences)
+        for value, (_, target) in zip(values, ids, strict=True):
+            yield PairScore(value, len(target) + 1)
+
+
+def paired_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Read two files side by side.
+
+    Raises:
+        DataError: One has fewer lines than the other, or cannot be read.
+    """
+    files = read_lines(source), read_lines(target)
+    for count, (left, right) in enumerate(itertools.zip_longest(*files)):
+        if left is None or right is None:
+            longer = count + 1 + sum(1 for _ in files[left is None])
+            counts = (count, longer) if left is None else (longer, count)
+            raise DataError(
+                f"{source} has {counts[0]} lines, but {target} has {counts[1]}; line n of one "
+                f"must translate line n of the other"
+            )
+        yield left, right
+
+
+def split_columns(lines: Iterable[str], name: str) -> Iterator[tuple[str, str]]:
+    """Part lines of source, tab, target; ``name`` says in an error where they come from.
+
+    Raises:
+        DataError: A line has not exactly two columns.
+    """
+    for number, line in enumerate(lines, 1):
+        columns = line.split("\t")
+        if len(columns) != 2:
+            raise DataError(
+                f"{name}:{number}: expected source, tab, target, but found {len(columns)} columns"
+            )
+        yield columns[0], columns[1]

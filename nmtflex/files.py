@@ -1,0 +1,91 @@
+"""Files and folders that are whole or not there: temporary name, fsync, rename."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from nmtflex.errors import NmtflexError
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file that takes ``path``'s place when the block ends without an error.
+
+    Raises:
+        OSError: What the system says (a full disk, say); ``path`` is then as it was before.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Make a temporary folder that takes the name ``path`` when the block ends without an error.
+
+    ``path`` must not exist. Files inside are synced before the rename.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        yield temporary
+        for item in sorted(temporary.rglob("*")):
+            if item.is_file():
+                with item.open("rb") as file:
+                    os.fsync(file.fileno())
+        temporary.chmod(0o755)
+        temporary.rename(path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make renames in a folder survive a power cut, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON for people and programs, atomically."""
+    with atomic_file(path) as file:
+        file.write((json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: Path, error: type[NmtflexError]) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        NmtflexError: Of the class ``error``: the file is missing, unreadable or no JSON object.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as fault:
+        raise error(f"{path}: {fault.strerror}") from fault
+    except ValueError as fault:
+        raise error(f"{path}: not valid JSON: {fault}") from fault
+    if not isinstance(value, dict):
+        raise error(f"{path}: not a JSON object")
+    return value

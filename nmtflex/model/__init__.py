@@ -1,0 +1,1 @@
+"""Encoder, decoder and the model made of them."""

@@ -1,0 +1,35 @@
+"""Where numbers are computed: device, number format, threads."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from nmtflex.config import DeviceConfig
+from nmtflex.errors import OptionError
+
+
+def open_device(config: DeviceConfig) -> torch.device:
+    """Choose the device and set the number of threads.
+
+    Raises:
+        OptionError: The device is not there or has no bfloat16.
+    """
+    torch.set_num_threads(config.threads or os.cpu_count() or 1)
+    name = config.device
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    device = torch.device(name)
+    if device.type == "cuda":
+        count = torch.cuda.device_count()
+        if (device.index or 0) >= count:
+            raise OptionError(f"--device {config.device}: {count} CUDA devices found; use cpu")
+        if config.dtype == "bfloat16" and not torch.cuda.is_bf16_supported():
+            raise OptionError(f"--dtype bfloat16: {torch.cuda.get_device_name(device)} has none")
+    return device
+
+
+def storage_dtype(config: DeviceConfig) -> torch.dtype:
+    """Return the format of weights; under bfloat16 they stay float32 and products are autocast."""
+    return torch.float64 if config.dtype == "float64" else torch.float32

@@ -1,0 +1,263 @@
+"""The model: source tokens in, log-probabilities of target tokens out.
+
+Legend: B sentences, S source and T target positions after padding, N hypotheses, V target
+vocabulary, O output units, E embedding units.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nmtflex.attention import Sizes, State, Trace, build_attention
+from nmtflex.config import ModelConfig
+from nmtflex.model.cells import Stack
+from nmtflex.model.decoder import BahdanauDecoder, Decoder, LuongDecoder
+from nmtflex.model.encoder import Encoder
+
+
+class StepOutput(NamedTuple):
+    """What a decoding step gives."""
+
+    log_probs: Tensor  # [N, V], natural logarithms
+    state: State  # [N, ...] each
+    trace: Trace | None
+
+
+class Loss(NamedTuple):
+    """Sums over the target tokens of a batch, in nats."""
+
+    smoothed: Tensor  # what is minimised, [] with gradient
+    cross_entropy: Tensor  # -log p of the references, [] without gradient
+    tokens: int
+
+
+class OutputLayer(nn.Module):
+    """Optional linear bottleneck, then a product with a row a target word.
+
+    Args:
+        input_size: Units of the decoder's output vector.
+        bottleneck: Units between, 0 for none.
+        vocabulary_size: V.
+        tied: Target embedding whose weights serve here too, or None.
+        dropout: Share of input units dropped in training.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        bottleneck: int,
+        vocabulary_size: int,
+        tied: nn.Embedding | None,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.bottleneck = nn.Linear(input_size, bottleneck) if bottleneck else None
+        self.projection = nn.Linear(bottleneck or input_size, vocabulary_size)
+        if tied is not None:
+            self.projection.weight = tied.weight
+        nn.init.zeros_(self.projection.bias)
+
+    def forward(self, output: Tensor) -> Tensor:
+        """Return logits: [.., O] to [.., V]."""
+        output = self.dropout(output)
+        if self.bottleneck is not None:
+            output = self.bottleneck(output)
+        return self.projection(output)
+
+
+class Seq2Seq(nn.Module):
+    """Encoder, decoder and output layer.
+
+    ``encode`` and ``step`` are all that a search needs; ``loss`` is all that training needs.
+
+    Args:
+        encoder: Reads the source.
+        decoder: Makes output vectors.
+        target_embedding: V to E.
+        output: Makes logits.
+        autocast: Whether products run in bfloat16.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        decoder: Decoder,
+        target_embedding: nn.Embedding,
+        output: OutputLayer,
+        autocast: bool = False,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.target_embedding = target_embedding
+        self.output = output
+        self.autocast = autocast
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.target_embedding.weight.device
+
+    @property
+    def source_size(self) -> int:
+        """Entries of the source vocabulary."""
+        return self.encoder.embedding.num_embeddings
+
+    @property
+    def target_size(self) -> int:
+        """Entries of the target vocabulary, V."""
+        return self.target_embedding.num_embeddings
+
+    def _precision(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast)
+
+    def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, State]:
+        """Read a batch of sources.
+
+        Args:
+            source: [B, S] token ids, padded with 0.
+            lengths: [B] tokens of each sentence, at least 1.
+
+        Returns:
+            The memory, never copied for the beam, and the start of the decoder, a row a sentence.
+        """
+        with self._precision():
+            encoded = self.encoder(source, lengths)
+            memory = self.decoder.attention.prepare(encoded.states, encoded.mask)
+            return memory, self.decoder.start(encoded)
+
+    def step(
+        self, memory: Any, rows: Tensor, state: State, tokens: Tensor, trace: bool = False
+    ) -> StepOutput:
+        """Advance every hypothesis by one word.
+
+        Args:
+            memory: From ``encode``.
+            rows: [N], ascending: the sentence of each hypothesis.
+            state: From ``encode`` or the step before, reordered at will.
+            tokens: [N] previous output words, the begin-of-sentence id first.
+            trace: Whether to return the attention's trace.
+        """
+        with self._precision():
+            feedback = self.target_embedding(tokens)
+            gates = self.decoder.input_gates(feedback)
+            output, state, seen = self.decoder(gates, feedback, memory, rows, state, trace)
+            logits = self.output(output)
+        # Probabilities in at least float32, whatever the products ran in.
+        logits = logits.float() if self.autocast else logits
+        return StepOutput(torch.log_softmax(logits, dim=1), state, seen)
+
+    def loss(
+        self,
+        source: Tensor,
+        lengths: Tensor,
+        target_in: Tensor,
+        target_out: Tensor,
+        smoothing: float = 0.0,
+    ) -> Loss:
+        """Score references by teacher forcing.
+
+        Args:
+            source: [B, S] token ids, padded with 0.
+            lengths: [B] tokens of each source.
+            target_in: [B, T] begin-of-sentence, then the reference; padded with 0.
+            target_out: [B, T] the reference, then end-of-sentence; padded with 0.
+            smoothing: Probability that label smoothing spreads evenly over V.
+        """
+        with self._precision():
+            outputs = self._outputs(source, lengths, target_in)  # [B, T, O]
+            real = target_out != 0
+            logits = self.output(outputs[real])  # [tokens, V]
+        references = target_out[real]
+        logits = logits.float() if self.autocast else logits
+        smoothed = functional.cross_entropy(
+            logits, references, label_smoothing=smoothing, reduction="sum"
+        )
+        plain = smoothed.detach()
+        if smoothing:
+            plain = functional.cross_entropy(logits.detach(), references, reduction="sum")
+        return Loss(smoothed, plain, len(references))
+
+    def _outputs(self, source: Tensor, lengths: Tensor, target_in: Tensor) -> Tensor:
+        """Run the decoder over given targets; return its output vectors [B, T, O]."""
+        memory, state = self.encode(source, lengths)
+        embedded = self.target_embedding(target_in)  # [B, T, E]
+        gates = self.decoder.input_gates(embedded)  # all steps in one product
+        outputs = []
+        for step_gates, feedback in zip(gates.unbind(1), embedded.unbind(1), strict=True):
+            output, state, _ = self.decoder(step_gates, feedback, memory, None, state)
+            outputs.append(output)
+        return torch.stack(outputs, dim=1)
+
+
+def build_model(
+    config: ModelConfig, source_size: int, target_size: int, autocast: bool = False
+) -> Seq2Seq:
+    """Build a model with fresh weights, drawn from torch's global generator.
+
+    Args:
+        config: The model's shape.
+        source_size: Entries of the source vocabulary, specials included.
+        target_size: Entries of the target vocabulary, V.
+        autocast: Whether products run in bfloat16.
+
+    Raises:
+        ValueError: All embeddings are tied, but the vocabularies differ in size.
+    """
+    source_embedding = _embedding(source_size, config.embedding_size)
+    target_embedding = _embedding(target_size, config.embedding_size)
+    if config.tie_embeddings == "all":
+        if source_size != target_size:
+            raise ValueError(f"one embedding for vocabularies of {source_size} and {target_size}")
+        source_embedding = target_embedding
+    encoder = Encoder(
+        source_embedding, config.cell, config.encoder_size, config.encoder_layers, config.dropout
+    )
+    tied = None if config.tie_embeddings == "none" else target_embedding
+    decoder = _build_decoder(config)
+    output = OutputLayer(
+        decoder.output_size, config.bottleneck, target_size, tied, config.output_dropout
+    )
+    return Seq2Seq(encoder, decoder, target_embedding, output, autocast)
+
+
+def _embedding(entries: int, size: int) -> nn.Embedding:
+    embedding = nn.Embedding(entries, size)
+    nn.init.uniform_(embedding.weight, -0.1, 0.1)
+    return embedding
+
+
+def _build_decoder(config: ModelConfig) -> Decoder:
+    """Build the decoder that the options name."""
+    states_size, size = 2 * config.encoder_size, config.decoder_size
+    sizes = Sizes(size, config.embedding_size, states_size, config.key_size)
+    attention = build_attention(config.attention, sizes)
+    context_size = attention.context_size
+
+    def stack(extra_size: int) -> Stack:
+        return Stack(
+            config.cell,
+            config.embedding_size,
+            extra_size,
+            size,
+            config.decoder_layers,
+            config.dropout,
+        )
+
+    if config.decoder == "bahdanau":
+        return BahdanauDecoder(stack(context_size), attention, states_size, size, size)
+    fed_size = (size if config.attentional else context_size) if config.input_feeding else 0
+    return LuongDecoder(
+        stack(fed_size),
+        attention,
+        states_size,
+        size,
+        size if config.attentional else size + context_size,
+        config.attentional,
+        fed_size,
+    )

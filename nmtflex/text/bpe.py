@@ -1,0 +1,137 @@
+"""Byte-pair encoding of words: learned by subword-nmt, applied here with the same result.
+
+A piece that is not its word's last carries ``@@``. So that a word of the text which holds ``@@``
+survives, words are escaped first: U+E000 goes between every two ``@`` that touch, or that only
+U+E000 parts; this is undone exactly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from nmtflex.errors import DataError
+
+MARKER = "@@"
+HEADER = "#version: 0.2"
+END = "</w>"  # subword-nmt's mark on a word's last character
+_CLASH = re.compile("@(?=\ue000*@)")
+_ESCAPED = re.compile("@\ue000(?=\ue000*@)")
+
+
+def escape(word: str) -> str:
+    """Part neighbouring ``@``."""
+    return _CLASH.sub("@\ue000", word) if "@" in word else word
+
+
+def unescape(word: str) -> str:
+    """Undo ``escape``."""
+    return _ESCAPED.sub("@", word) if "@" in word else word
+
+
+class BPE:
+    """Learned merges.
+
+    Args:
+        merges: Pairs of symbols in the order learned.
+    """
+
+    def __init__(self, merges: Iterable[tuple[str, str]]) -> None:
+        self.ranks: dict[tuple[str, str], int] = {}
+        for rank, pair in enumerate(merges):
+            self.ranks.setdefault(pair, rank)
+
+    def split(self, word: str) -> list[str]:
+        """Cut a word into pieces."""
+        word = escape(word)
+        symbols = [*word[:-1], word[-1] + END]
+        ranks = self.ranks
+        while len(symbols) > 1:
+            pairs = [pair for pair in pairwise(symbols) if pair in ranks]
+            if not pairs:
+                break
+            symbols = _merge(symbols, min(pairs, key=ranks.__getitem__))
+        symbols[-1] = symbols[-1].removesuffix(END)
+        return [symbol + MARKER for symbol in symbols[:-1]] + symbols[-1:]
+
+    def join(self, pieces: Iterable[str]) -> list[str]:
+        """Put pieces together to words."""
+        words, word = [], ""
+        for piece in pieces:
+            if piece.endswith(MARKER):
+                word += piece.removesuffix(MARKER)
+            else:
+                words.append(unescape(word + piece))
+                word = ""
+        return [*words, unescape(word)] if word else words
+
+    def save(self, path: Path) -> None:
+        """Write the codes in subword-nmt's format."""
+        lines = [HEADER, *map(" ".join, self.ranks)]
+        path.write_bytes(("\n".join(lines) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: Path) -> BPE:
+        """Read a codes file.
+
+        Raises:
+            DataError: The file is missing or is not in subword-nmt's format.
+        """
+        try:
+            return cls(_parse(path.read_bytes().decode(), path))
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not valid UTF-8") from error
+
+
+def _merge(symbols: list[str], pair: tuple[str, str]) -> list[str]:
+    """Merge every occurrence of a pair, from the left."""
+    first, second = pair
+    merged, start, last = [], 0, len(symbols) - 1
+    while start <= last:
+        if start < last and symbols[start] == first and symbols[start + 1] == second:
+            merged.append(first + second)
+            start += 2
+        else:
+            merged.append(symbols[start])
+            start += 1
+    return merged
+
+
+def _parse(text: str, path: Path | str) -> list[tuple[str, str]]:
+    header, *lines = text.removesuffix("\n").split("\n")
+    if header != HEADER:
+        raise DataError(f"{path}:1: {header!r} is not the {HEADER!r} of BPE codes")
+    pairs = []
+    for number, line in enumerate(lines, 2):
+        pair = tuple(line.split(" "))
+        if len(pair) != 2:
+            raise DataError(f"{path}:{number}: {line!r} is not a pair of symbols")
+        pairs.append(pair)
+    return pairs
+
+
+def learn_bpe(counts: Mapping[str, int], merges: int) -> BPE:
+    """Learn merges from word counts; fewer than asked for where no pair is seen twice.
+
+    Args:
+        counts: Words before ``escape`` and how often each was seen.
+        merges: Merges to learn at most.
+    """
+    from subword_nmt.learn_bpe import learn_bpe as learn
+
+    # subword-nmt finds symbols by their white space, so other white space inside a word misleads
+    # it; and it fails where there is no pair at all.
+    words = [word for word in sorted(counts) if len(word) > 1 and word.split() == [word]]
+    if not words:
+        return BPE([])
+    codes = io.StringIO(newline="\n")
+    # Its progress bar and its remark on running out of pairs go to standard error.
+    with contextlib.redirect_stderr(io.StringIO()):
+        learn((f"{escape(word)} {counts[word]}\n" for word in words), codes, merges, is_dict=True)
+    return BPE(_parse(codes.getvalue(), "codes"))

@@ -1,0 +1,170 @@
+"""What a run carries to get from raw text to ids and back: tokenizer, BPE and vocabulary a side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from nmtflex.config import FORMAT
+from nmtflex.errors import DataError
+from nmtflex.files import read_json, write_json
+from nmtflex.text.bpe import BPE
+from nmtflex.text.spans import spans_of
+from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
+from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, Vocabulary
+
+DESCRIPTION = "pipeline.json"
+CACHE_LIMIT = 1 << 18  # words; about 60 MB
+
+
+class _WordCache(dict[str, tuple[int, ...]]):
+    """Word to ids; emptied when full, so that an endless stream needs constant memory."""
+
+    def __init__(self, bpe: BPE | None, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self._bpe = bpe
+        self._vocabulary = vocabulary
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        if len(self) >= CACHE_LIMIT:
+            self.clear()
+        ids = tuple(self._vocabulary.ids(self._bpe.split(word) if self._bpe else (word,)))
+        self[word] = ids
+        return ids
+
+
+class SidePipeline:
+    """One language's way from raw lines to ids and back.
+
+    Args:
+        language: Suffix of its files.
+        tokenizer: Raw line to words.
+        bpe: Words to subwords, or None.
+        vocabulary: Subwords to ids.
+    """
+
+    def __init__(
+        self, language: str, tokenizer: Tokenizer, bpe: BPE | None, vocabulary: Vocabulary
+    ) -> None:
+        self.language = language
+        self.tokenizer = tokenizer
+        self.bpe = bpe
+        self.vocabulary = vocabulary
+        self._cache = _WordCache(bpe, vocabulary)
+
+    def words(self, line: str) -> list[str]:
+        """Split a raw line into words: the tokens before BPE."""
+        return self.tokenizer.tokenize(line)
+
+    def segment(self, line: str) -> list[str]:
+        """Split a raw line into subwords."""
+        words = self.words(line)
+        return [piece for word in words for piece in self.bpe.split(word)] if self.bpe else words
+
+    def encode(self, line: str) -> list[int]:
+        """Turn a raw line into ids, without begin and end."""
+        return self.encode_words(self.words(line))
+
+    def encode_words(self, words: Iterable[str]) -> list[int]:
+        """Turn words into ids; known words at the speed of C."""
+        return list(chain.from_iterable(map(self._cache.__getitem__, words)))
+
+    def decode_words(self, ids: Iterable[int]) -> list[str]:
+        """Turn ids into words; an unknown one reads "<unk>", padding, begin and end vanish."""
+        hidden = (PAD_ID, BOS_ID, EOS_ID)
+        pieces = [self.vocabulary.token(number) for number in ids if number not in hidden]
+        return self.bpe.join(pieces) if self.bpe else pieces
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Turn ids into a raw line."""
+        return self.tokenizer.detokenize(self.decode_words(ids))
+
+    def spans(self, line: str) -> list[tuple[int, int]]:
+        """Return for each subword of ``segment(line)`` its [start, end) in the raw line.
+
+        Characters. Starts never decrease; where a tokenizer changed the text, a span is the nearest
+        guess inside the line.
+        """
+        return spans_of(line, self.words(line), self.tokenizer, self.bpe)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a manifest says of this side."""
+        return {
+            "language": self.language,
+            "tokenizer": self.tokenizer.describe(),
+            "bpe": len(self.bpe.ranks) if self.bpe else 0,
+            "vocabulary": len(self.vocabulary),
+        }
+
+    def _save(self, folder: Path, side: str) -> None:
+        self.vocabulary.save(folder / f"{side}.vocabulary")
+        if self.bpe:
+            self.bpe.save(folder / f"{side}.codes")
+
+    @classmethod
+    def _load(cls, folder: Path, side: str, description: dict[str, Any]) -> SidePipeline:
+        bpe = BPE.load(folder / f"{side}.codes") if description["bpe"] else None
+        vocabulary = Vocabulary.load(folder / f"{side}.vocabulary")
+        if len(vocabulary) != description["vocabulary"]:
+            raise DataError(
+                f"{folder / f'{side}.vocabulary'}: {len(vocabulary)} entries with the specials, "
+                f"but {DESCRIPTION} says {description['vocabulary']}; the folder is damaged"
+            )
+        tokenizer = build_tokenizer(description["tokenizer"])
+        return cls(description["language"], tokenizer, bpe, vocabulary)
+
+
+@dataclass(frozen=True)
+class TextPipeline:
+    """Both sides.
+
+    Args:
+        source: The language translated from.
+        target: The language translated into.
+        joint: The sides share BPE codes and vocabulary.
+    """
+
+    source: SidePipeline
+    target: SidePipeline
+    joint: bool = False
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a manifest says of the pipeline."""
+        return {
+            "joint": self.joint,
+            "source": self.source.describe(),
+            "target": self.target.describe(),
+        }
+
+    def save(self, folder: Path) -> None:
+        """Write the pipeline into a folder, which is made."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.source._save(folder, "source")
+        self.target._save(folder, "target")
+        write_json(folder / DESCRIPTION, {"format": FORMAT, **self.describe()})
+
+    @classmethod
+    def load(cls, folder: Path) -> TextPipeline:
+        """Read what ``save`` wrote.
+
+        Raises:
+            DataError: The folder holds no pipeline, one of a newer format, or a damaged one.
+        """
+        path = folder / DESCRIPTION
+        description = read_json(path, DataError)
+        if description.get("format", 0) > FORMAT:
+            raise DataError(
+                f"{path}: format {description['format']} is newer than {FORMAT}, "
+                f"which this nmtflex reads; install a newer nmtflex"
+            )
+        try:
+            return cls(
+                SidePipeline._load(folder, "source", description["source"]),
+                SidePipeline._load(folder, "target", description["target"]),
+                description["joint"],
+            )
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{path}: damaged: {error}") from error

@@ -1,0 +1,54 @@
+"""Which part of a raw line stands behind each subword."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nmtflex.text.bpe import BPE, MARKER, escape
+from nmtflex.text.tokenizers import Tokenizer
+
+LOOKAHEAD = 16  # characters searched where a tokenizer dropped or changed some
+
+
+def spans_of(
+    line: str, words: Sequence[str], tokenizer: Tokenizer, bpe: BPE | None
+) -> list[tuple[int, int]]:
+    """Return [start, end) in the raw line, in characters, for each subword of the words."""
+    spans, cursor = [], 0
+    for word in words:
+        raw, owners = tokenizer.surface(word)
+        places = []
+        for character in raw:
+            start = _find(line, character, cursor)
+            cursor = min(start + 1, len(line))
+            places.append((start, cursor))
+        characters = [places[owner] for owner in owners]
+        spans += _pieces(word, characters, bpe) if bpe else [(characters[0][0], cursor)]
+    return spans
+
+
+def _find(line: str, character: str, cursor: int) -> int:
+    """Return where a token's next character stands, or the cursor's place if it is not near."""
+    while cursor < len(line) and line[cursor] != character and line[cursor].isspace():
+        cursor += 1
+    found = line.find(character, cursor, cursor + LOOKAHEAD)
+    return cursor if found < 0 else found
+
+
+def _pieces(word: str, characters: list[tuple[int, int]], bpe: BPE) -> list[tuple[int, int]]:
+    """Part a word's span among its pieces."""
+    spread = characters
+    if len(escape(word)) > len(word):
+        # What ``escape`` puts after an "@" belongs to it.
+        rests = [len(escape(word[number:])) for number in range(len(word) + 1)]
+        spread = [
+            place
+            for place, rest, shorter in zip(characters, rests, rests[1:], strict=False)
+            for _ in range(rest - shorter)
+        ]
+    spans, start = [], 0
+    for piece in bpe.split(word):
+        stop = start + len(piece.removesuffix(MARKER))
+        spans.append((spread[start][0], spread[stop - 1][1]))
+        start = stop
+    return spans

@@ -1,0 +1,98 @@
+"""Checkpoints: a folder each, whole or not there; the last few are kept, and the best weights."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from nmtflex.errors import RunError
+from nmtflex.files import atomic_folder, read_json, write_json
+from nmtflex.model.run import RunFolder
+from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.model.weights import load_tensors, load_weights, model_tensors, save_tensors
+from nmtflex.training.progress import Progress
+
+WEIGHTS, TRAINER, PROGRESS = "weights.safetensors", "trainer.safetensors", "progress.json"
+
+
+def save_checkpoint(
+    folder: RunFolder,
+    model: Seq2Seq,
+    optimizer: torch.optim.Optimizer,
+    progress: Progress,
+    keep: int,
+) -> None:
+    """Write a checkpoint, then delete all but the last ``keep``.
+
+    Raises:
+        OSError: The disk is full, say; the checkpoints before stay as they were.
+    """
+    path = folder.checkpoints / f"update-{progress.update:08d}"
+    about = {"update": str(progress.update)}
+    old = path.with_name(f".old-{path.name}")
+    shutil.rmtree(old, ignore_errors=True)
+    with atomic_folder(path) as temporary:
+        save_tensors(temporary / WEIGHTS, model_tensors(model), about)
+        save_tensors(temporary / TRAINER, _trainer_tensors(model, optimizer), about)
+        write_json(temporary / PROGRESS, progress.to_dict())
+        if path.exists():  # the same update, saved again after its validation
+            path.rename(old)
+    shutil.rmtree(old, ignore_errors=True)
+    for outdated in folder.updates()[:-keep]:
+        shutil.rmtree(outdated)
+
+
+def save_best(folder: RunFolder, model: Seq2Seq, about: dict[str, str]) -> None:
+    """Write the weights that translate, by default."""
+    save_tensors(folder.best, model_tensors(model), about)
+
+
+def load_checkpoint(path: Path, model: Seq2Seq, optimizer: torch.optim.Optimizer) -> Progress:
+    """Restore weights, optimiser and random numbers; return how far the training was.
+
+    Raises:
+        RunError: Something is missing, truncated or of another model.
+    """
+    try:
+        load_weights(path / WEIGHTS, model)
+        tensors, _ = load_tensors(path / TRAINER)
+        progress = Progress.from_dict(read_json(path / PROGRESS, RunError))
+        _restore_trainer(tensors, model, optimizer)
+    except (RunError, KeyError, TypeError) as error:
+        raise RunError(
+            f"checkpoint {path} cannot be resumed: {error}; delete this folder to go on from the "
+            f"checkpoint before it"
+        ) from error
+    return progress
+
+
+def _trainer_tensors(model: Seq2Seq, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Name the optimiser's tensors after their weights, and add the random generators."""
+    tensors = {"rng.cpu": torch.get_rng_state()}
+    if model.device.type == "cuda":
+        tensors["rng.cuda"] = torch.cuda.get_rng_state(model.device)
+    for name, parameter in model.named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"{name}:{key}"] = value
+    return tensors
+
+
+def _restore_trainer(
+    tensors: dict[str, Tensor], model: Seq2Seq, optimizer: torch.optim.Optimizer
+) -> None:
+    states: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        parameter, _, key = name.partition(":")
+        if key:
+            states.setdefault(parameter, {})[key] = tensor
+    names = [name for name, _ in model.named_parameters()]
+    optimizer.load_state_dict({
+        "state": {names.index(name): state for name, state in states.items()},
+        "param_groups": optimizer.state_dict()["param_groups"],
+    })
+    torch.set_rng_state(tensors["rng.cpu"])
+    if "rng.cuda" in tensors and model.device.type == "cuda":
+        torch.cuda.set_rng_state(tensors["rng.cuda"], model.device)

@@ -1,0 +1,257 @@
+"""The training loop.
+
+The loop holds no state but ``Progress`` and tensors: what to do next follows from them alone, so a
+training that was cut off goes on, bit for bit, as if it never had been.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from nmtflex.config import TrainConfig
+from nmtflex.corpus.batches import Batch, Batches
+from nmtflex.corpus.store import PreparedCorpus
+from nmtflex.errors import Interrupted, RunError
+from nmtflex.model.run import RunFolder
+from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.training.checkpoint import save_best, save_checkpoint
+from nmtflex.training.display import Display
+from nmtflex.training.metrics import Metrics
+from nmtflex.training.progress import Progress
+from nmtflex.training.signals import StopSignals
+from nmtflex.training.tensors import loss_of
+from nmtflex.training.validation import Validation, Validator
+
+Check = Callable[[], None]  # raises where training must stop
+
+
+class Trainer:
+    """Trains a model on a prepared corpus.
+
+    Args:
+        config: The loop's options.
+        folder: The run, where everything is written.
+        corpus: Training data, and validation data if there is any.
+        model: On its device.
+        optimizer: Over the model's weights.
+        progress: How far it is.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        folder: RunFolder,
+        corpus: PreparedCorpus,
+        model: Seq2Seq,
+        optimizer: torch.optim.Optimizer,
+        progress: Progress,
+    ) -> None:
+        self.config = config
+        self.folder = folder
+        self.model = model
+        self.optimizer = optimizer
+        self.progress = progress
+        self.batches = Batches(
+            corpus.store("train", "source"),
+            corpus.store("train", "target"),
+            config.token_budget,
+            config.batch_sentences,
+        )
+        self.validator = None
+        if "valid" in corpus.splits:
+            self.validator = Validator(corpus, config.valid_beam, config.token_budget)
+        self.order = self.batches.order(config.seed, progress.epoch)
+
+    def total_updates(self) -> int:
+        """Estimate the updates of the whole training (exact where they are counted)."""
+        if self.config.updates:
+            return self.config.updates
+        return (self.config.last_epoch or 0) * math.ceil(len(self.order) / self.config.accumulate)
+
+    def finished(self) -> bool:
+        """Whether nothing is left to do."""
+        progress, config = self.progress, self.config
+        if config.patience and progress.validations_since_best >= config.patience:
+            return True
+        if config.updates:
+            return progress.update >= config.updates
+        last = config.last_epoch or 0
+        return progress.epoch > last or (progress.epoch == last and self._epoch_done())
+
+    def _epoch_done(self) -> bool:
+        return self.progress.position >= len(self.order)
+
+    def _validation_due(self) -> bool:
+        """Whether the weights as they are must be validated before going on."""
+        progress = self.progress
+        if progress.update == progress.validated_update:
+            return False
+        updates, seconds = self.config.interval()
+        if updates is not None and progress.update % updates == 0:
+            return True
+        if seconds is not None and progress.seconds - progress.validated_seconds >= seconds:
+            return True
+        at_epochs = updates is None and seconds is None
+        return (at_epochs and self._epoch_done()) or self.finished()
+
+    def train(self, display: Display, metrics: Metrics) -> None:
+        """Train to the end.
+
+        Raises:
+            Interrupted: A signal came; the state is saved.
+            RunError: The loss or the gradient is no longer a number.
+        """
+        with StopSignals() as signals:
+
+            def check() -> None:
+                if signals.received is not None:
+                    self._save()
+                    raise Interrupted(
+                        f"stopped by {signals.received.name} at update {self.progress.update}; "
+                        f"the state is saved in {self.folder.path}; the same command goes on",
+                        signals.received,
+                    )
+
+            while True:
+                began = time.monotonic()
+                if self._validation_due():
+                    self._validate(display, metrics, check, began)
+                if self.finished():
+                    return
+                if self._epoch_done():
+                    self._next_epoch()
+                self._update(display, metrics, began)
+                if self.progress.seconds - self.progress.saved_seconds >= self.config.save_seconds:
+                    self._save()
+                check()
+
+    def _next_epoch(self) -> None:
+        progress = self.progress
+        progress.epoch += 1
+        progress.position = 0
+        if self.config.halve_from and progress.epoch >= self.config.halve_from:
+            progress.rate /= 2
+        self.order = self.batches.order(self.config.seed, progress.epoch)
+
+    def _update(self, display: Display, metrics: Metrics, began: float) -> None:
+        """Make one optimiser step from the next batches of the epoch."""
+        progress, config = self.progress, self.config
+        chosen = self.order[progress.position : progress.position + config.accumulate]
+        batches = [self.batches.collate(pairs) for pairs in chosen]
+        tokens = sum(batch.num_tokens for batch in batches)
+        loss, cross_entropy, norm = self._step(batches, tokens)
+        progress.update += 1
+        progress.position += len(batches)
+        progress.target_tokens += tokens
+        progress.window_loss += loss
+        progress.window_cross_entropy += cross_entropy
+        progress.window_tokens += tokens
+        progress.seconds += time.monotonic() - began
+        display.advance(progress.epoch, progress.update, tokens, loss / tokens, norm)
+        if progress.update % config.log_every == 0:
+            self._log_training(metrics, norm)
+
+    def _step(self, batches: list[Batch], tokens: int) -> tuple[float, float, float]:
+        """Descend along the mean gradient a token; return loss, cross-entropy, gradient norm."""
+        self.model.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.progress.rate
+        smoothed = plain = 0.0
+        for batch in batches:
+            loss = loss_of(self.model, batch, self.config.label_smoothing)
+            torch.autograd.backward(loss.smoothed / tokens)
+            smoothed += float(loss.smoothed.detach())
+            plain += float(loss.cross_entropy)
+        limit = self.config.clip or math.inf
+        norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
+        if not math.isfinite(norm):
+            raise RunError(
+                f"the gradient's norm is {norm} at update {self.progress.update + 1}; lower --lr "
+                f"or --clip and train again; the last checkpoint stays as it was"
+            )
+        self.optimizer.step()
+        return smoothed, plain, norm
+
+    def _log_training(self, metrics: Metrics, norm: float) -> None:
+        progress = self.progress
+        mean = progress.window_cross_entropy / progress.window_tokens
+        self._log(
+            metrics,
+            "train",
+            loss=progress.window_loss / progress.window_tokens,
+            perplexity=math.exp(min(mean, 700.0)),
+            gradient_norm=norm,
+        )
+        progress.window_loss = progress.window_cross_entropy = 0.0
+        progress.window_tokens = 0
+
+    def _log(self, metrics: Metrics, split: str, **values: float) -> None:
+        progress = self.progress
+        common = {
+            "update": progress.update,
+            "epoch": progress.epoch,
+            "seconds": round(progress.seconds, 3),
+            "target_tokens": progress.target_tokens,
+            "learning_rate": progress.rate,
+        }
+        metrics.write(split, {**common, **values})
+        progress.metric_rows += 1
+
+    def _validate(self, display: Display, metrics: Metrics, check: Check, began: float) -> None:
+        """Score the weights, keep them if they are the best, adapt the rate, save."""
+        progress = self.progress
+        result = self.validator(self.model, check) if self.validator else None
+        spent = time.monotonic() - began
+        progress.seconds += spent
+        progress.validation_seconds += spent
+        progress.validated_update = progress.update
+        progress.validated_seconds = progress.seconds
+        best = self._judge(result)
+        if result is not None:
+            self._log(
+                metrics,
+                "valid",
+                loss=result.loss,
+                perplexity=result.perplexity,
+                bleu=result.bleu,
+            )
+            display.line(
+                f"epoch {progress.epoch}  update {progress.update:,}  valid perplexity "
+                f"{result.perplexity:.2f}  BLEU {result.bleu:.2f}{'  best' if best else ''}  "
+                f"({spent:.0f} s)"
+            )
+        if best:
+            about = {"update": str(progress.update)}
+            if result is not None:
+                about |= {"bleu": str(result.bleu), "signature": result.signature}
+            save_best(self.folder, self.model, about)
+        self._save()
+        display.pause()
+
+    def _judge(self, result: Validation | None) -> bool:
+        """Tell whether these are the best weights so far; without validation data the last are."""
+        progress = self.progress
+        score = None
+        if result is not None:
+            score = result.bleu if self.config.best_by == "bleu" else -result.perplexity
+            if progress.best_score is not None and score <= progress.best_score:
+                progress.validations_since_best += 1
+                if self.config.plateau and not (
+                    progress.validations_since_best % self.config.plateau
+                ):
+                    progress.rate /= 2
+                return False
+        progress.best_score = score
+        progress.best_update = progress.update
+        progress.validations_since_best = 0
+        return True
+
+    def _save(self) -> None:
+        self.progress.saved_seconds = self.progress.seconds
+        save_checkpoint(self.folder, self.model, self.optimizer, self.progress, self.config.keep)

@@ -1,0 +1,39 @@
+"""How far a training has come: all that resuming needs beside tensors."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counters of a training; plain numbers, kept with each checkpoint."""
+
+    rate: float  # learning rate now
+    update: int = 0  # optimiser steps
+    epoch: int = 1  # passes begun
+    position: int = 0  # batches done in this epoch
+    seconds: float = 0.0  # in training and validation, over all sittings
+    target_tokens: int = 0  # end-of-sentence counted
+    validation_seconds: float = 0.0  # of those, in validation
+    validated_update: int = 0  # the last validation
+    validated_seconds: float = 0.0
+    saved_seconds: float = 0.0  # the last checkpoint
+    best_score: float | None = None  # BLEU, or minus perplexity
+    best_update: int = 0
+    validations_since_best: int = 0
+    metric_rows: int = 0  # of metrics.csv
+    window_loss: float = 0.0  # sums since the last row of metrics.csv
+    window_cross_entropy: float = 0.0
+    window_tokens: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Progress:
+        """Rebuild from ``to_dict``; unknown or missing names raise ``TypeError``."""
+        return cls(**values)

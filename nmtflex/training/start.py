@@ -1,0 +1,130 @@
+"""Starting a training, or going on with one: the run folder is made, or must agree."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import nmtflex
+from nmtflex.config import FORMAT, Config, DeviceConfig, ModelConfig, TrainConfig, options_of
+from nmtflex.config import flag_of as spelling
+from nmtflex.corpus.store import PreparedCorpus, open_prepared
+from nmtflex.errors import DataError, OptionError, RunError
+from nmtflex.files import atomic_folder, write_json
+from nmtflex.model.device import open_device, storage_dtype
+from nmtflex.model.run import RunFolder, read_run_config
+from nmtflex.model.seq2seq import Seq2Seq, build_model
+from nmtflex.training.checkpoint import load_checkpoint
+from nmtflex.training.loop import Trainer
+from nmtflex.training.progress import Progress
+
+NOT_COMPARED = ("data", "run")  # folders may move; the data's fingerprint is compared instead
+
+
+def open_training(
+    model_config: ModelConfig, train_config: TrainConfig, device_config: DeviceConfig
+) -> Trainer:
+    """Make a run folder or open an unfinished one, and return what trains it.
+
+    Raises:
+        DataError: The prepared folder has no training data or cannot be read.
+        OptionError: The options do not fit the data, or differ from those of the run.
+        RunError: The folder is there and is no run, or its checkpoint is damaged.
+    """
+    corpus = open_prepared(train_config.data)
+    if "train" not in corpus.splits:
+        raise DataError(f"{train_config.data} has no training data; preprocess with --train")
+    _check_vocabularies(model_config, corpus)
+    folder = RunFolder(train_config.run)
+    config = _describe(corpus, model_config, train_config, device_config)
+    if folder.path.exists():
+        _check_same(folder, config, (model_config, train_config, device_config))
+        write_json(folder.config, config)
+    else:
+        _make(folder.path, corpus.folder, config)
+    place = open_device(device_config)
+    torch.manual_seed(train_config.seed)
+    model = build_model(
+        model_config,
+        len(corpus.pipeline.source.vocabulary),
+        len(corpus.pipeline.target.vocabulary),
+        autocast=device_config.dtype == "bfloat16",
+    ).to(place, storage_dtype(device_config))
+    optimizer = torch.optim.Adam(model.parameters(), lr=train_config.lr, fused=True)
+    progress = _resume(folder, model, optimizer, train_config.lr)
+    return Trainer(train_config, folder, corpus, model, optimizer, progress)
+
+
+def _check_vocabularies(config: ModelConfig, corpus: PreparedCorpus) -> None:
+    source, target = corpus.pipeline.source.vocabulary, corpus.pipeline.target.vocabulary
+    if config.tie_embeddings == "all" and source.tokens != target.tokens:
+        raise OptionError(
+            f"--tie-embeddings all needs one vocabulary for both sides, and {corpus.folder} has "
+            f"two ({len(source)} and {len(target)} entries); preprocess with --joint"
+        )
+
+
+def _describe(
+    corpus: PreparedCorpus, model: ModelConfig, train: TrainConfig, device: DeviceConfig
+) -> dict[str, Any]:
+    """Return the run's ``config.json``: the effective options, the data and the versions."""
+    return {
+        "format": FORMAT,
+        "nmtflex": nmtflex.__version__,
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "model": model.to_dict(),
+        "train": train.to_dict(),
+        "device": device.to_dict(),
+        "data": {
+            "fingerprint": corpus.fingerprint,
+            "source_size": len(corpus.pipeline.source.vocabulary),
+            "target_size": len(corpus.pipeline.target.vocabulary),
+        },
+    }
+
+
+def _make(path: Path, prepared: Path, config: dict[str, Any]) -> None:
+    with atomic_folder(path) as temporary:
+        write_json(temporary / "config.json", config)
+        shutil.copytree(prepared / "pipeline", temporary / "pipeline")
+        if (prepared / "raw").is_dir():
+            shutil.copytree(prepared / "raw", temporary / "raw")
+        (temporary / "checkpoints").mkdir()
+
+
+def _check_same(folder: RunFolder, config: dict[str, Any], groups: tuple[Config, ...]) -> None:
+    """Refuse to resume under other options than the run was made with; name each."""
+    before = read_run_config(folder)
+    faults = []
+    for section, group in zip(("model", "train", "device"), groups, strict=True):
+        old = before.get(section)
+        if not isinstance(old, dict):
+            raise RunError(f"{folder.config}: damaged: no {section!r} section")
+        for name, (_, option) in options_of(type(group)).items():
+            if option.may_change or name in NOT_COMPARED:
+                continue
+            if old.get(name) != config[section][name]:
+                flag = spelling(name, option)
+                faults.append(f"{flag} was {old.get(name)}, not {config[section][name]}")
+    if before.get("data") != config["data"]:
+        faults.append("the prepared data is not the data it was trained on")
+    if faults:
+        raise OptionError(
+            f"{folder.path} is a run with other options: {'; '.join(faults)}; give the same "
+            f"options to resume it, or another --run"
+        )
+
+
+def _resume(
+    folder: RunFolder, model: Seq2Seq, optimizer: torch.optim.Optimizer, rate: float
+) -> Progress:
+    checkpoints = folder.updates()
+    if not checkpoints:
+        return Progress(rate=rate)
+    return load_checkpoint(checkpoints[-1], model, optimizer)

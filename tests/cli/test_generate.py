@@ -1,0 +1,64 @@
+"""``nmtflex generate``: what stands on disk and on standard error afterwards."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from nmtflex.cli.generate import generate_app
+from nmtflex.errors import DataError, OptionError
+
+TOY = ["toy", "--train", "12", "--valid", "4", "--test", "3"]
+COPY = ["copy", "--train", "12", "--valid", "4", "--test", "3", "--max-length", "5"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(generate_app, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize(("arguments", "languages"), [(TOY, ("en", "ja")), (COPY, ("src", "tgt"))])
+def test_writes_three_splits_of_two_sides(tmp_path, arguments, languages):
+    out = tmp_path / "corpus"
+    result = run(*arguments, "--out", out)
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    lines = {path.name: path.read_text(encoding="utf-8").count("\n") for path in out.iterdir()}
+    sizes = {"train": 12, "valid": 4, "test": 3}
+    assert lines == {f"{split}.{lang}": n for split, n in sizes.items() for lang in languages}
+    for split, n in sizes.items():
+        assert f"{out / split}: {n} pairs; .{languages[0]} " in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [TOY, COPY])
+def test_same_seed_same_files(tmp_path, arguments):
+    for name, seed in (("first", 3), ("again", 3), ("other", 4)):
+        run(*arguments, "--seed", seed, "--out", tmp_path / name)
+    first, again, other = (
+        [path.read_bytes() for path in sorted((tmp_path / name).iterdir())]
+        for name in ("first", "again", "other")
+    )
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize(("arguments", "file"), [(TOY, "test.ja"), (COPY, "test.tgt")])
+def test_nothing_is_written_over(tmp_path, arguments, file):
+    (tmp_path / file).write_text("mine")
+    result = run(*arguments, "--out", tmp_path)
+    assert isinstance(result.exception, DataError)
+    assert f"{tmp_path / file} exists already" in str(result.exception)
+    assert [path.name for path in tmp_path.iterdir()] == [file]
+
+
+def test_bounds(tmp_path):
+    result = run("toy", "--train", "0", "--valid", "-1", "--out", tmp_path)
+    assert isinstance(result.exception, OptionError)
+    assert "--train must be at least 1, not 0" in str(result.exception)
+    assert "--valid must be at least 0, not -1" in str(result.exception)
+
+
+def test_repeated_sequences_are_told(tmp_path):
+    result = run("copy", "--max-length", 1, "--vocabulary", 2, "--train", 1000, "--valid", 5,
+                 "--test", 0, "--out", tmp_path)  # fmt: skip
+    assert result.exit_code == 0
+    assert "valid: 5 sequences repeat others" in result.stderr

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import nmtflex
+
+ONE_THREAD = ("--threads", 1)  # tiny tensors on several are slow where other programs run
+
+LINES = ["a b c", "", "h g f e d c b a", "日本 ?", "  ", "a b c", "d " * 50]
+
+
+@pytest.fixture
+def feed(monkeypatch: pytest.MonkeyPatch):
+    """Put bytes on standard input."""
+
+    def put(data: bytes | str) -> None:
+        raw = data.encode() if isinstance(data, str) else data
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+
+    return put
+
+
+def text(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize("name", ["translate", "decode"])
+def test_one_line_out_for_each_in_as_the_api_gives_it(command_line, feed, tiny_run, name) -> None:
+    feed(text(LINES))
+    result = command_line(
+        name, tiny_run, *ONE_THREAD, "--beam", 3, "--batch-sentences", 2, "--buffer", 3
+    )
+    assert result.code == 0
+    assert result.out == text(nmtflex.load(tiny_run, threads=1, beam=3).translate(LINES))
+    assert result.out.split("\n")[1] == ""
+    assert "7 sentences in" in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_a_last_line_without_line_feed_and_no_line_at_all(command_line, feed, tiny_run) -> None:
+    feed("a b c\nd")
+    assert command_line("translate", tiny_run, *ONE_THREAD).out.count("\n") == 2
+    feed("")
+    result = command_line("translate", tiny_run, *ONE_THREAD)
+    assert (result.code, result.out) == (0, "")
+
+
+def test_files_in_and_out(command_line, tiny_run, tmp_path) -> None:
+    source, target = tmp_path / "in.aa", tmp_path / "out.bb"
+    source.write_text(text(LINES), encoding="utf-8")
+    result = command_line("translate", tiny_run, *ONE_THREAD, "-i", source, "-o", target)
+    assert (result.code, result.out) == (0, "")
+    assert target.read_text(encoding="utf-8") == text(
+        nmtflex.load(tiny_run, threads=1).translate(LINES)
+    )
+
+
+def test_json_holds_the_n_best(command_line, feed, tiny_run) -> None:
+    feed(text(LINES))
+    result = command_line(
+        "translate", tiny_run, *ONE_THREAD, "--format", "json", "--n-best", 3, "--beam", 4
+    )
+    records = [json.loads(line) for line in result.out.splitlines()]
+    assert [record["source"] for record in records] == LINES
+    assert [record["index"] for record in records] == list(range(7))
+    assert [len(record["translations"]) for record in records] == [3, 1, 3, 3, 1, 3, 3]
+    for record in records:
+        scores = [translation["score"] for translation in record["translations"]]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_moses_n_best(command_line, feed, tiny_run) -> None:
+    feed("a b\n\n")
+    result = command_line("translate", tiny_run, *ONE_THREAD, "--format", "moses", "--n-best", 2)
+    fields = [line.split(" ||| ") for line in result.out.splitlines()]
+    assert [line[0] for line in fields] == ["0", "0", "1"]
+    assert all(len(line) == 4 and line[2].startswith("LogP= ") for line in fields)
+
+
+class Terminal:
+    """A person who types a line only after seeing the translation of the one before."""
+
+    def __init__(self, lines: list[str], out: Path) -> None:
+        self.buffer = self
+        self._lines, self._out, self._typed = lines, out, 0
+
+    def isatty(self) -> bool:
+        return True
+
+    def read1(self, size: int) -> bytes:
+        assert self._out.read_bytes().count(b"\n") == self._typed
+        if self._typed == len(self._lines):
+            return b""
+        self._typed += 1
+        return f"{self._lines[self._typed - 1]}\n".encode()
+
+    read = read1
+
+
+def test_a_terminal_is_answered_line_by_line(command_line, monkeypatch, tiny_run, tmp_path) -> None:
+    out = tmp_path / "out"
+    monkeypatch.setattr(sys, "stdin", Terminal(["a b", "", "c"], out))
+    assert command_line("translate", tiny_run, *ONE_THREAD, "--output", out).code == 0
+    assert out.read_bytes().count(b"\n") == 3
+
+
+def test_an_invalid_line_is_named(command_line, feed, tiny_run) -> None:
+    feed(b"a b\nc d\n\xff\n")
+    result = command_line("translate", tiny_run, *ONE_THREAD)
+    assert result.code == 1
+    assert "nmtflex: error: standard input:3: not valid UTF-8" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--n-best", "6", "--format", "json"], 2, "--n-best 6 is more than --beam 5"),
+        (["--n-best", "2"], 2, "--n-best 2 needs --format moses or json"),
+        (["--beam", "0"], 2, "--beam must be at least 1, not 0"),
+        (["--input", "missing.aa"], 1, "missing.aa: No such file or directory"),
+    ],
+)
+def test_wrong_options(command_line, feed, tiny_run, arguments, code, message) -> None:
+    feed("a\n")
+    result = command_line("translate", tiny_run, *ONE_THREAD, *arguments)
+    assert (result.code, result.out) == (code, "")
+    assert f"nmtflex: error: {message}" in result.err
+
+
+def test_the_input_is_never_overwritten(command_line, tiny_run, tmp_path) -> None:
+    source = tmp_path / "text"
+    source.write_text("a b\n")
+    result = command_line(
+        "translate", tiny_run, *ONE_THREAD, "-i", source, "-o", tmp_path / "." / "text"
+    )
+    assert result.code == 2
+    assert f"--output {source} is the --input file" in result.err
+    assert source.read_text() == "a b\n"
+
+
+def test_a_folder_that_is_no_run_keeps_the_output_as_it_was(command_line, tmp_path) -> None:
+    old = tmp_path / "old"
+    old.write_text("kept\n")
+    result = command_line("translate", tmp_path, "--output", old)
+    assert result.code == 1
+    assert str(tmp_path) in result.err
+    assert old.read_text() == "kept\n"

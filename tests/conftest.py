@@ -1,0 +1,64 @@
+"""Fixtures that several folders of tests use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from nmtflex.cli.app import main
+from nmtflex.config import FORMAT, ModelConfig
+from nmtflex.files import write_json
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command_line(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """Run ``nmtflex`` in this process: ``command_line("eval", run, "--json")``."""
+
+    def run(*arguments: object) -> Outcome:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return Outcome(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def tiny_run(tmp_path: Path) -> Path:
+    """Make a run folder whose model has random weights (letters to capitals), with a test split."""
+    import torch
+
+    from nmtflex.model.run import RunFolder
+    from nmtflex.model.seq2seq import build_model
+    from nmtflex.model.weights import model_tensors, save_tensors
+    from nmtflex.text.pipeline import SidePipeline, TextPipeline
+    from nmtflex.text.tokenizers import build_tokenizer
+    from nmtflex.text.vocabulary import Vocabulary
+
+    def side(language: str, letters: str) -> SidePipeline:
+        vocabulary = Vocabulary(list(letters), [1] * len(letters))
+        return SidePipeline(language, build_tokenizer({"name": "none"}), None, vocabulary)
+
+    config = ModelConfig(embedding_size=6, encoder_size=4, decoder_size=8)
+    folder = RunFolder(tmp_path / "tiny")
+    folder.checkpoints.mkdir(parents=True)
+    folder.raw.mkdir()
+    for name, text in (("source", "a b c\n\nc a b b\n"), ("target", "A B C\n\nC A B B\n")):
+        (folder.raw / f"test.{name}.txt").write_text(text, encoding="utf-8")
+    TextPipeline(side("aa", "abcdefgh"), side("bb", "ABCDEFGH")).save(folder.pipeline)
+    torch.manual_seed(1)
+    model = build_model(config, 12, 12)
+    for parameter in model.parameters():
+        parameter.data.normal_(std=0.7)
+    save_tensors(folder.best, model_tensors(model), {"update": "1"})
+    sizes = {"source_size": 12, "target_size": 12}
+    write_json(folder.config, {"format": FORMAT, "model": config.to_dict(), "data": sizes})
+    return folder.path

@@ -1,0 +1,294 @@
+"""nmtflex train: resuming, interruptions, schedules, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from nmtflex.config import PreprocessConfig
+from nmtflex.corpus.prepare import prepare
+
+pytestmark = pytest.mark.integration
+
+SMALL = [
+    "--embedding-size",
+    "8",
+    "--encoder-size",
+    "8",
+    "--decoder-size",
+    "8",
+    "--batch-sentences",
+    "16",
+    "--valid-beam",
+    "2",
+    "--log-every",
+    "1",
+    "--threads",
+    "1",
+    "--device",
+    "cpu",
+]
+
+
+def write_corpus(folder: Path, pairs: int, seed: int) -> Path:
+    """Letters to capital letters, backwards."""
+    draw = random.Random(seed)
+    lines = ["".join(draw.choices("abcdef", k=draw.randint(1, 7))) for _ in range(pairs)]
+    for lang, texts in {"lo": lines, "up": [line[::-1].upper() for line in lines]}.items():
+        text = "".join(" ".join(line) + "\n" for line in texts)
+        folder.with_name(f"{folder.name}.{lang}").write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    base = tmp_path_factory.mktemp("letters")
+    return make_prepared(base, seed=1)
+
+
+def make_prepared(base: Path, seed: int, **options: object) -> Path:
+    splits = {"train": [write_corpus(base / "train", 200, seed)]}
+    splits |= {"valid": write_corpus(base / "valid", 20, seed + 1)}
+    config = PreprocessConfig(
+        out=base / "prepared", source_lang="lo", target_lang="up", **splits | options
+    )
+    prepare(config)
+    return config.out
+
+
+@pytest.fixture
+def train(command_line, prepared):
+    def run(folder, *options, data=prepared):
+        return command_line("train", data, "--run", folder, *SMALL, *options)
+
+    return run
+
+
+def weights(run: Path) -> dict[str, list]:
+    newest = max((run / "checkpoints").glob("update-*"))
+    return {k: v.tolist() for k, v in load_file(newest / "weights.safetensors").items()}
+
+
+def rows(run: Path, split: str) -> list[dict[str, str]]:
+    with (run / "metrics.csv").open(newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["split"] == split]
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in found]
+
+
+@pytest.mark.parametrize("extra", [[], ["--accumulate", "2", "--cell", "gru"]])
+def test_a_resumed_run_equals_an_unbroken_one_bit_for_bit(train, tmp_path, extra):
+    assert train(tmp_path / "whole", "--updates", 20, *extra).code == 0
+    for updates in (3, 9, 20):
+        outcome = train(tmp_path / "parts", "--updates", updates, *extra)
+        assert outcome.code == 0, outcome.err
+    assert "resuming" in outcome.err
+    assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
+    assert rows(tmp_path / "parts", "train") == rows(tmp_path / "whole", "train")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_the_state_and_resuming_equals_an_unbroken_run(
+    train, prepared, tmp_path, number
+):
+    options = [*SMALL, "--updates", "4000", "--validate-every", "100000"]
+    command = [sys.executable, "-m", "nmtflex", "train", prepared, "--run", tmp_path / "cut"]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+        wait_for_rows(tmp_path / "cut" / "metrics.csv", 20)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert f"stopped by {number.name} at update" in err.splitlines()[-1]
+    assert "Traceback" not in err
+    stopped = json.loads((max_checkpoint(tmp_path / "cut") / "progress.json").read_text())
+    goal = stopped["update"] + 5
+    for folder in ("cut", "whole"):
+        assert train(tmp_path / folder, "--validate-every", 100000, "--updates", goal).code == 0
+    assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
+    assert rows(tmp_path / "cut", "train") == rows(tmp_path / "whole", "train")
+
+
+def wait_for_rows(path: Path, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if path.exists() and path.read_text().count("\n") > count:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"{path} has no {count} rows after a minute")
+
+
+def max_checkpoint(run: Path) -> Path:
+    return max((run / "checkpoints").glob("update-*"))
+
+
+def test_a_finished_run_says_so(train, tmp_path):
+    assert train(tmp_path / "run", "--epochs", 1).code == 0
+    outcome = train(tmp_path / "run", "--epochs", 1)
+    assert outcome.code == 0
+    assert "run is finished: 13 updates, 1 epochs; raise --epochs" in outcome.err
+    assert outcome.out == ""
+    assert train(tmp_path / "run", "--epochs", 2).code == 0
+    assert max_checkpoint(tmp_path / "run").name == "update-00000026"
+
+
+def test_other_options_than_the_run_has_are_refused_by_name(train, tmp_path):
+    train(tmp_path / "run", "--updates", 2)
+    outcome = train(tmp_path / "run", "--updates", 4, "--lr", 0.5, "--dropout", 0.1)
+    assert outcome.code == 2
+    assert "--lr was 0.001, not 0.5" in outcome.err
+    assert "--dropout was 0.2, not 0.1" in outcome.err
+    outcome = train(tmp_path / "run", "--updates", 4, "--attention", "none")
+    assert outcome.code == 2
+    assert "--attention was" in outcome.err
+    assert train(tmp_path / "run", "--updates", 4, "--patience", 9, "--keep", 1).code == 0
+
+
+def test_other_data_than_the_run_has_is_refused(train, tmp_path):
+    train(tmp_path / "run", "--updates", 2)
+    other = make_prepared(tmp_path, seed=50)
+    outcome = train(tmp_path / "run", "--updates", 4, data=other)
+    assert outcome.code == 2
+    assert "the prepared data is not the data it was trained on" in outcome.err
+
+
+def test_data_that_moved_is_the_same_data(train, prepared, tmp_path):
+    train(tmp_path / "run", "--updates", 2)
+    shutil.copytree(prepared, tmp_path / "moved")
+    assert train(tmp_path / "run", "--updates", 4, data=tmp_path / "moved").code == 0
+
+
+def test_a_truncated_checkpoint_is_named_and_the_one_before_is_good(train, tmp_path):
+    run = tmp_path / "run"
+    train(run, "--updates", 8, "--validate-every", 4)
+    for name in ("weights.safetensors", "trainer.safetensors"):
+        path = max_checkpoint(run) / name
+        path.write_bytes(path.read_bytes()[:-10])
+        outcome = train(run, "--updates", 12, "--validate-every", 4)
+        assert outcome.code == 1
+        assert str(path) in outcome.err
+        assert "truncated or damaged" in outcome.err
+    shutil.rmtree(max_checkpoint(run))
+    outcome = train(run, "--updates", 12, "--validate-every", 4)
+    assert outcome.code == 0
+    assert "at update 4" in outcome.err
+    train(tmp_path / "whole", "--updates", 12, "--validate-every", 4)
+    assert weights(run) == weights(tmp_path / "whole")
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(train, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    train(run, "--updates", 4)
+    before = {path: path.read_bytes() for path in max_checkpoint(run).iterdir()}
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("nmtflex.training.checkpoint.save_tensors", lambda *_: full(0))
+        outcome = train(run, "--updates", 8)
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[-1] == "nmtflex: error: No space left on device"
+    assert {path: path.read_bytes() for path in max_checkpoint(run).iterdir()} == before
+    assert [path.name for path in run.rglob(".*")] == []
+    assert train(run, "--updates", 8).code == 0
+
+
+def test_the_rate_halves_from_an_epoch_on(train, tmp_path):
+    train(tmp_path / "run", "--epochs", 4, "--lr", 0.008, "--halve-from", 3)
+    rates = [float(row["learning_rate"]) for row in rows(tmp_path / "run", "valid")]
+    assert rates == [0.008, 0.008, 0.004, 0.002]
+
+
+def test_plateau_and_patience(train, tmp_path):
+    """A rate so small that nothing is learned: no validation beats the first."""
+    train(tmp_path / "run", "--lr", 1e-12, "--plateau", 2, "--patience", 5)
+    valid = rows(tmp_path / "run", "valid")
+    rates = [float(row["learning_rate"]) for row in valid]
+    assert len(valid) == 6
+    # The row is written after the rate was adapted: validations 2 and 4 without a new best.
+    assert rates == [1e-12, 1e-12, 5e-13, 5e-13, 2.5e-13, 2.5e-13]
+
+
+def test_best_by_perplexity(train, tmp_path):
+    train(tmp_path / "run", "--epochs", 3, "--best-by", "perplexity")
+    valid = rows(tmp_path / "run", "valid")
+    best = min(valid, key=lambda row: float(row["perplexity"]))
+    progress = json.loads((max_checkpoint(tmp_path / "run") / "progress.json").read_text())
+    assert progress["best_update"] == int(best["update"])
+    assert progress["best_score"] == -float(best["perplexity"])
+
+
+def test_only_the_last_checkpoints_are_kept(train, tmp_path):
+    train(tmp_path / "run", "--updates", 10, "--validate-every", 2, "--keep", 3)
+    names = sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())
+    assert names == ["best.safetensors"] + [f"update-{n:08d}" for n in (6, 8, 10)]
+
+
+def test_without_validation_data_the_last_weights_are_the_best(train, tmp_path):
+    data = make_prepared(tmp_path, seed=3, valid=None)
+    assert train(tmp_path / "run", "--epochs", 1, data=data).code == 0
+    best = (tmp_path / "run" / "checkpoints" / "best.safetensors").read_bytes()
+    assert best == (max_checkpoint(tmp_path / "run") / "weights.safetensors").read_bytes()
+
+
+def test_a_gradient_that_is_no_number_stops_the_run(train, tmp_path, monkeypatch):
+    from torch import nn, tensor
+
+    monkeypatch.setattr(nn.utils, "clip_grad_norm_", lambda *_: tensor(float("nan")))
+    outcome = train(tmp_path / "run", "--updates", 3)
+    assert outcome.code == 1
+    assert "the gradient's norm is nan at update 1" in outcome.err
+
+
+def test_tying_all_embeddings_needs_a_joint_vocabulary(train, prepared, tmp_path):
+    options = ["--tie-embeddings", "all"]
+    outcome = train(tmp_path / "run", *options)
+    assert outcome.code == 2
+    assert f"{prepared} has two (10 and 10 entries); preprocess with --joint" in outcome.err
+    data = make_prepared(tmp_path, seed=4, joint=True)
+    assert train(tmp_path / "run", *options, "--updates", 2, data=data).code == 0
+
+
+def test_a_folder_that_is_no_run_is_left_alone(train, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("keep")
+    outcome = train(tmp_path / "notes")
+    assert outcome.code == 1
+    assert f"{tmp_path / 'notes'} is no run: it has no config.json" in outcome.err
+    assert [path.name for path in (tmp_path / "notes").iterdir()] == ["mine.txt"]
+
+
+def test_data_without_a_training_split_is_refused(train, tmp_path):
+    base = make_prepared(tmp_path / "a", seed=5) if (tmp_path / "a").mkdir() is None else None
+    config = PreprocessConfig(
+        out=tmp_path / "only-valid",
+        source_lang="lo",
+        target_lang="up",
+        valid=tmp_path / "a" / "valid",
+        like=base,
+    )
+    prepare(config)
+    outcome = train(tmp_path / "run", data=config.out)
+    assert outcome.code == 1
+    assert f"{config.out} has no training data; preprocess with --train" in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_training_learns_and_its_best_weights_translate(train, command_line, tmp_path, monkeypatch):
+    options = ["--epochs", 25, "--lr", 0.02, "--embedding-size", 24, "--decoder-size", 48]
+    run = tmp_path / "run"
+    assert train(run, *options, "--encoder-size", 24, "--dropout", 0).code == 0
+    bleu = [float(row["bleu"]) for row in rows(run, "valid")]
+    assert max(bleu) > 50
+    import nmtflex
+
+    assert nmtflex.load(run, beam=3).translate(["a b c", ""])[1] == ""

@@ -1,0 +1,91 @@
+"""Batches: every pair once, within the budget, in an order that the seed and epoch decide."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtflex.corpus.batches import Batches
+
+
+class Sentences:
+    """Stands for a token store."""
+
+    def __init__(self, sentences):
+        self.sentences = [np.array(ids, dtype=np.uint16) for ids in sentences]
+        self.lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
+
+    def __getitem__(self, index):
+        return self.sentences[index]
+
+
+def of_lengths(source, target):
+    return [Sentences([[5] * length for length in lengths]) for lengths in (source, target)]
+
+
+lengths = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 30)), min_size=1, max_size=60)
+
+
+@given(lengths, st.integers(1, 90))
+def test_a_token_budget_holds_and_no_pair_is_lost(pairs, budget):
+    source, target = of_lengths(*zip(*pairs, strict=True))
+    batches = Batches(source, target, budget).order(seed=1, epoch=1)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(pairs)))
+    for batch in batches:
+        longest = max(max(pairs[i][0], pairs[i][1] + 1) for i in batch)
+        assert len(batch) == 1 or len(batch) * longest <= budget
+
+
+def test_sentences_a_batch():
+    source, target = of_lengths([3] * 10, [3] * 10)
+    batches = Batches(source, target, 1, sentences=4).order(1, 1)
+    assert sorted(len(batch) for batch in batches) == [2, 4, 4]
+
+
+def test_the_order_follows_from_seed_and_epoch():
+    source, target = of_lengths(list(range(1, 50)), list(range(1, 50)))
+    batches = Batches(source, target, 100)
+
+    def flat(seed, epoch):
+        return np.concatenate(batches.order(seed, epoch)).tolist()
+
+    assert flat(1, 1) == flat(1, 1)
+    assert flat(1, 1) != flat(1, 2)
+    assert flat(1, 1) != flat(2, 1)
+
+
+def test_no_batch_mixes_lengths_that_another_separates():
+    draw = np.random.default_rng(0)
+    source, target = of_lengths(draw.integers(1, 50, 2000), draw.integers(1, 50, 2000))
+    widths = np.maximum(source.lengths, target.lengths + 1)
+    ranges = sorted(
+        (widths[batch].min(), widths[batch].max())
+        for batch in Batches(source, target, 1, sentences=20).order(1, 1)
+    )
+    for (_, longest), (shortest, _) in itertools.pairwise(ranges):
+        assert longest <= shortest
+
+
+def test_validation_leaves_out_empty_sources():
+    source, target = of_lengths([2, 0, 1], [1, 1, 1])
+    assert sorted(np.concatenate(Batches(source, target, 9).in_order()).tolist()) == [0, 2]
+
+
+def test_padding_and_specials():
+    source = Sentences([[7, 8, 9], [6]])
+    target = Sentences([[4], [5, 6]])
+    batch = Batches(source, target, 100).collate(np.array([0, 1]))
+    assert batch.source.tolist() == [[7, 8, 9], [6, 0, 0]]
+    assert batch.lengths.tolist() == [3, 1]
+    assert batch.target_in.tolist() == [[2, 4, 0], [2, 5, 6]]
+    assert batch.target_out.tolist() == [[4, 3, 0], [5, 6, 3]]
+    assert batch.num_tokens == 5
+
+
+def test_a_pair_longer_than_the_budget_is_a_batch_alone():
+    source, target = of_lengths([50, 2, 2], [50, 2, 2])
+    sizes = sorted(len(batch) for batch in Batches(source, target, 8).order(1, 1))
+    assert sizes == [1, 2]

@@ -1,0 +1,102 @@
+"""A model without weights: log-probabilities looked up by source and prefix, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
+
+MODULUS = 1_000_003
+
+
+class Output(NamedTuple):
+    log_probs: Tensor
+    state: tuple[Tensor, ...]
+
+
+def _mix(left, right):
+    """Mix two integers, or two tensors of integers, into one below MODULUS."""
+    return (left * 7919 + right * 104_729 + 17) % MODULUS
+
+
+class TableModel:
+    """Log-probabilities are rows of a random table; the row is a hash of source and prefix.
+
+    Rounding to multiples of ``grain`` makes ties, and sums of such numbers are exact.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        seed: int = 0,
+        *,
+        grain: float = 0.0,
+        eos_bonus: float = 0.0,
+        dtype: torch.dtype = torch.float64,
+        entries: int = 997,
+    ) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        logits = 2 * torch.randn(entries, vocabulary, generator=generator, dtype=torch.float64)
+        logits[:, EOS_ID] += eos_bonus
+        table = logits.log_softmax(1)
+        if grain:
+            table = (table / grain).round() * grain
+        self.table = table.to(dtype)
+        self.device = torch.device("cpu")
+        self.steps: list[int] = []  # hypotheses of each step
+
+    def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
+        memory = torch.zeros(len(source), dtype=torch.int64)
+        for position in range(source.shape[1]):
+            here = position < lengths
+            memory = torch.where(here, _mix(memory, source[:, position]), memory)
+        return memory, (torch.ones_like(memory),)
+
+    def step(
+        self,
+        memory: Any,
+        rows: Tensor,
+        state: tuple[Tensor, ...],
+        tokens: Tensor,
+        trace: bool = False,
+    ) -> Output:
+        self.steps.append(len(rows))
+        state = (_mix(state[0], tokens),)
+        index = _mix(memory[rows], state[0]) % len(self.table)
+        return Output(self.table[index], state)
+
+    def log_probs(self, source: list[int], prefix: list[int]) -> list[float]:
+        """The same numbers from the definition, one prefix at a time."""
+        memory, state = 0, 1
+        for token in source:
+            memory = _mix(memory, token)
+        for token in [BOS_ID, *prefix]:
+            state = _mix(state, token)
+        return self.table[_mix(memory, state) % len(self.table)].tolist()
+
+
+def slow_beam_search(
+    model: TableModel, source: list[int], beam: int, alpha: float, limit: int
+) -> list[tuple[list[int], float, float]]:
+    """Beam search of one sentence in plain loops: (ids, score, log-probability), best first."""
+    live: list[tuple[list[int], float]] = [([], 0.0)]
+    finished: list[tuple[list[int], float, float]] = []
+    while live:
+        candidates = []
+        for rank, (ids, total) in enumerate(live):
+            for token, value in enumerate(model.log_probs(source, ids)):
+                if token in {PAD_ID, BOS_ID} or (len(ids) == limit and token != EOS_ID):
+                    continue
+                candidates.append((-(total + value), token, rank))
+        extended = []
+        for cost, token, rank in sorted(candidates)[: beam - len(finished)]:
+            ids = live[rank][0]
+            if token == EOS_ID:
+                finished.append((ids, -cost / (len(ids) + 1) ** alpha, -cost))
+            else:
+                extended.append(([*ids, token], -cost))
+        live = extended
+    return sorted(finished, key=lambda item: -item[1])

@@ -1,0 +1,271 @@
+"""Options check themselves, wherever they come from, and survive being saved."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import pytest
+
+from nmtflex.config import (
+    AttentionConfig,
+    Config,
+    DeviceConfig,
+    GlobalConfig,
+    ModelConfig,
+    NoneConfig,
+    Opt,
+    PreprocessConfig,
+    SearchConfig,
+    TrainConfig,
+    Variant,
+    flag_of,
+    nearest,
+    options_of,
+)
+from nmtflex.errors import OptionError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Shape(Variant):
+    """A family of two."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Square(Shape):
+    """Options of the square."""
+
+    kind: ClassVar[str] = "square"
+
+    side: Annotated[float, Opt("Side.", gt=0)] = 1.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Point(Shape):
+    """Options of the point."""
+
+    kind: ClassVar[str] = "point"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class DrawConfig(Config):
+    """One field of each type that an option can have."""
+
+    out: Annotated[Path, Opt("Where.")]
+    shape: Annotated[Shape, Opt("What.")] = Point()
+    count: Annotated[int, Opt("How many.", ge=1, le=9)] = 1
+    share: Annotated[float, Opt("Share.", ge=0, lt=1)] = 0.0
+    filled: Annotated[bool, Opt("Filled.")] = False
+    title: Annotated[str, Opt("Title.")] = ""
+    colour: Annotated[Literal["red", "blue"], Opt("Colour.")] = "red"
+    edge: Annotated[Literal["thin", "thick"] | None, Opt("Edge.")] = None
+    limit: Annotated[int | None, Opt("Limit.", gt=0)] = None
+    masks: Annotated[list[Path], Opt("Masks.")] = dataclasses.field(default_factory=list)
+    slots: Annotated[int, Opt("Slots.", ge=1, flag="--K")] = 1
+
+
+def draw(**values: Any) -> DrawConfig:
+    return DrawConfig(**{"out": Path("x"), **values})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"count": 0}, "--count must be at least 1, not 0"),
+        ({"count": 10}, "--count must be at most 9, not 10"),
+        ({"limit": 0}, "--limit must be greater than 0, not 0"),
+        ({"share": 1.0}, "--share must be less than 1, not 1.0"),
+        ({"share": float("nan")}, "--share must be at least 0, not nan"),
+        ({"slots": -3}, "--K must be at least 1, not -3"),
+        (
+            {"count": 0, "share": 2.5},
+            "--count must be at least 1, not 0; --share must be less than 1, not 2.5",
+        ),
+    ],
+)
+def test_bounds(values, message):
+    with pytest.raises(OptionError) as caught:
+        draw(**values)
+    assert str(caught.value) == message
+
+
+def test_values_on_the_bounds_are_allowed():
+    draw(count=1, share=0.0, limit=1)
+    draw(count=9, limit=None)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        draw(),
+        draw(
+            shape=Square(side=2.5),
+            count=3,
+            share=0.25,
+            filled=True,
+            title="a <unk> \u3000 b",
+            colour="blue",
+            edge="thick",
+            limit=4,
+            masks=[Path("a"), Path("b c")],
+        ),
+        ModelConfig(),
+        ModelConfig(attention=NoneConfig(), decoder="luong", input_feeding=False),
+        ModelConfig(attention=GlobalConfig(score="general")),
+        TrainConfig(data=Path("prepared"), run=Path("runs/a"), updates=5, validate_every="2.5m"),
+        PreprocessConfig(out=Path("o"), source_lang="en", target_lang="ja", train=[Path("c/t")]),
+    ],
+)
+def test_survives_json(config):
+    text = json.dumps(config.to_dict())
+    assert type(config).from_dict(json.loads(text)) == config
+
+
+def test_variant_carries_its_kind():
+    assert draw(shape=Square(side=2.0)).to_dict()["shape"] == {"kind": "square", "side": 2.0}
+    assert draw().to_dict()["shape"] == {"kind": "point"}
+
+
+def test_what_was_not_saved_takes_the_default():
+    assert DrawConfig.from_dict({"out": "x"}) == draw()
+
+
+def test_whole_number_where_a_number_is_asked():
+    side = DrawConfig.from_dict({"out": "x", "shape": {"kind": "square", "side": 2}}).shape.side
+    assert (side, type(side)) == (2.0, float)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"cuont": 1}, "unknown option 'cuont'; did you mean count?"),
+        ({"qqq": 1}, "unknown option 'qqq'"),
+        ({"count": 0}, "--count must be at least 1, not 0"),
+        ({"count": "3"}, "option 'count' must be a whole number, not '3'"),
+        ({"count": 3.0}, "option 'count' must be a whole number, not 3.0"),
+        ({"count": True}, "option 'count' must be a whole number, not True"),
+        ({"count": None}, "option 'count' must be a whole number, not None"),
+        ({"share": "much"}, "option 'share' must be a number, not 'much'"),
+        ({"share": False}, "option 'share' must be a number, not False"),
+        ({"filled": 1}, "option 'filled' must be true or false, not 1"),
+        ({"title": 1}, "option 'title' must be a string, not 1"),
+        ({"out": 3}, "option 'out' must be a path, not 3"),
+        ({"colour": "green"}, "option 'colour' must be one of red, blue, not 'green'"),
+        ({"edge": ["thin"]}, "option 'edge' must be one of thin, thick, not ['thin']"),
+        ({"limit": "4"}, "option 'limit' must be a whole number, not '4'"),
+        ({"masks": "a"}, "option 'masks' must be a list, not 'a'"),
+        ({"masks": ["a", 2]}, "option 'masks' must be a path, not 2"),
+        ({"shape": "square"}, "option 'shape' needs a kind (square, point), not 'square'"),
+        ({"shape": {"kind": "cube"}}, "needs a kind (square, point), not {'kind': 'cube'}"),
+        ({"shape": {"kind": []}}, "needs a kind (square, point), not {'kind': []}"),
+        ({"shape": {"kind": "square", "sid": 1}}, "unknown option 'sid'; did you mean side?"),
+        ({"shape": {"kind": "point", "side": 1}}, "unknown option 'side'"),
+        ({"shape": {"kind": "square", "side": -1}}, "--side must be greater than 0, not -1.0"),
+    ],
+)
+def test_what_cannot_be_reloaded(values, message):
+    with pytest.raises(OptionError) as caught:
+        DrawConfig.from_dict({"out": "x", **values})
+    assert message in str(caught.value)
+
+
+def test_missing_value():
+    with pytest.raises(OptionError, match=r"^option 'out' is missing$"):
+        DrawConfig.from_dict({"count": 3})
+
+
+def test_variants_are_the_classes_that_the_module_keeps():
+    assert Shape.variants() == {"square": Square, "point": Point}
+    assert AttentionConfig.variants()["global"] is GlobalConfig
+
+
+def test_every_option_has_a_help_text_that_ends():
+    for group in (ModelConfig, TrainConfig, PreprocessConfig, SearchConfig, DeviceConfig):
+        for name, (_, option) in options_of(group).items():
+            assert option.help.endswith((".", ";", ")")), f"{group.__name__}.{name}"
+
+
+def test_flag_spelling():
+    assert flag_of("num_layers", Opt("Layers.")) == "--num-layers"
+    assert flag_of("num_slots", Opt("Slots.", flag="--K")) == "--K"
+
+
+def test_nearest():
+    assert nearest("--bem", ["--beam", "--seed"]) == "; did you mean --beam?"
+    assert nearest("qqq", ["beam", "seed"]) == ""
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:1"])
+def test_devices(device):
+    assert DeviceConfig(device=device).device == device
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", "cpu0", ""])
+def test_wrong_devices(device):
+    with pytest.raises(OptionError, match=f"^--device must be .* not {device!r}$"):
+        DeviceConfig(device=device)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"attention": GlobalConfig(score="dot"), "decoder_size": 300}, r"\(512\), not 300"),
+        ({"input_feeding": False}, "--no-input-feeding and --no-attentional need --decoder luong"),
+        ({"attentional": False}, "--no-input-feeding and --no-attentional need --decoder luong"),
+        (
+            {"tie_embeddings": "target", "embedding_size": 128},
+            r"--tie-embeddings target needs .* \(128\) units, not 256; add --bottleneck 128",
+        ),
+    ],
+)
+def test_model_options_that_do_not_fit(values, message):
+    with pytest.raises(OptionError, match=message):
+        ModelConfig(**values)
+
+
+def test_model_sizes():
+    luong = {"decoder": "luong", "encoder_size": 3, "decoder_size": 5, "embedding_size": 7}
+    assert ModelConfig(**luong).output_size == 5
+    assert ModelConfig(**luong, attentional=False).output_size == 5 + 2 * 3
+    assert ModelConfig(**luong, attentional=False, bottleneck=4).output_size == 4
+    assert ModelConfig(decoder_size=5).key_size == 5
+    assert ModelConfig(decoder_size=5, attention_size=2).key_size == 2
+
+
+def train(**values: Any) -> TrainConfig:
+    return TrainConfig(data=Path("d"), run=Path("r"), **values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"epochs": 2, "updates": 3}, "give --epochs or --updates, not both"),
+        (
+            {"batch_tokens": 2, "batch_sentences": 3},
+            "give --batch-tokens or --batch-sentences, not both",
+        ),
+        ({"validate_every": "0"}, "--validate-every must be .* not '0'"),
+        ({"validate_every": "0m"}, "--validate-every must be .* not '0m'"),
+        ({"validate_every": "1.5"}, "--validate-every must be .* not '1.5'"),
+        ({"validate_every": "soon"}, "--validate-every must be .* not 'soon'"),
+    ],
+)
+def test_training_options_that_do_not_fit(values, message):
+    with pytest.raises(OptionError, match=message):
+        train(**values)
+
+
+@pytest.mark.parametrize(
+    ("every", "interval"),
+    [(None, (None, None)), ("500", (500, None)), ("30m", (None, 1800)), ("0.5m", (None, 30))],
+)
+def test_validation_interval(every, interval):
+    assert train(validate_every=every).interval() == interval
+
+
+def test_how_long_to_train():
+    assert (train().last_epoch, train(epochs=3).last_epoch) == (10, 3)
+    assert train(updates=7).last_epoch is None
+    assert (train().token_budget, train(batch_tokens=9).token_budget) == (4096, 9)

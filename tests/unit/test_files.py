@@ -1,0 +1,114 @@
+"""A file or folder is whole or not there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nmtflex.errors import DataError, RunError
+from nmtflex.files import atomic_file, atomic_folder, read_json, write_json
+
+
+def names(folder):
+    return sorted(item.name for item in folder.iterdir())
+
+
+def test_file_appears_whole(tmp_path):
+    with atomic_file(tmp_path / "a") as file:
+        file.write(b"new")
+        assert not (tmp_path / "a").exists()
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert names(tmp_path) == ["a"]
+
+
+def test_failure_keeps_the_old_file(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+
+    def write():
+        with atomic_file(tmp_path / "a") as file:
+            file.write(b"half of the n")
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        write()
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert names(tmp_path) == ["a"]
+
+
+def test_interrupt_leaves_no_file(tmp_path):
+    def write():
+        with atomic_file(tmp_path / "a") as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert names(tmp_path) == []
+
+
+def test_file_mode_is_that_of_an_ordinary_file(tmp_path):
+    with atomic_file(tmp_path / "a"):
+        pass
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o644
+
+
+def test_folder_appears_whole(tmp_path):
+    with atomic_folder(tmp_path / "deep" / "b") as folder:
+        (folder / "inner").mkdir()
+        (folder / "inner" / "x").write_text("x", encoding="utf-8")
+        assert not (tmp_path / "deep" / "b").exists()
+    assert (tmp_path / "deep" / "b" / "inner" / "x").read_text(encoding="utf-8") == "x"
+    assert names(tmp_path / "deep") == ["b"]
+
+
+def test_failure_leaves_no_folder(tmp_path):
+    def write():
+        with atomic_folder(tmp_path / "b") as folder:
+            (folder / "x").write_text("x", encoding="utf-8")
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        write()
+    assert names(tmp_path) == []
+
+
+def test_json_survives(tmp_path):
+    value = {"ö": [1, 2.5, None, "日本"], "b": {}}
+    write_json(tmp_path / "v.json", value)
+    assert read_json(tmp_path / "v.json", RunError) == value
+    text = (tmp_path / "v.json").read_text(encoding="utf-8")
+    assert "日本" in text
+    assert text.endswith("}\n")
+
+
+def test_value_that_json_cannot_hold_keeps_the_old_file(tmp_path):
+    write_json(tmp_path / "v.json", {"a": 1})
+    with pytest.raises(TypeError):
+        write_json(tmp_path / "v.json", {"a": object()})
+    assert json.loads((tmp_path / "v.json").read_bytes()) == {"a": 1}
+    assert names(tmp_path) == ["v.json"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"a": ', "not valid JSON: "),
+        (b"[1]", "not a JSON object"),
+        (b"", "not valid JSON: "),
+        (b'{"a": "\xff"}', "not valid JSON: "),
+    ],
+)
+def test_wrong_json(tmp_path, content, message):
+    path = tmp_path / "v.json"
+    path.write_bytes(content)
+    with pytest.raises(RunError) as caught:
+        read_json(path, RunError)
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_missing_json(tmp_path):
+    path = tmp_path / "v.json"
+    with pytest.raises(DataError) as caught:
+        read_json(path, DataError)
+    assert str(caught.value) == f"{path}: No such file or directory"
