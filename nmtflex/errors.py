@@ -23,7 +23,7 @@ class RunError(NmtflexError):
     """A run folder, checkpoint or training that cannot go on as it is."""
 
 
-class Interrupted(NmtflexError):
+class StoppedError(NmtflexError):
     """A signal ended the work after its state was saved.
 
     Args:

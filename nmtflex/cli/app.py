@@ -67,7 +67,8 @@ def _report(error: BaseException) -> int:
         _complain(str(error))
         return error.exit_code
     if isinstance(error, ClickException):
-        _complain(_command_line_message(error))
+        if message := _command_line_message(error):  # none where Typer printed the help instead
+            _complain(message)
         return 2
     if isinstance(error, KeyboardInterrupt):
         _complain("interrupted")

@@ -81,7 +81,7 @@ def _report(manifest: dict[str, Any]) -> Iterator[str]:
     pipeline = manifest["pipeline"]
     sides = [
         f"{pipeline[side]['vocabulary']:,} {side}"
-        + (f" ({pipeline[side]['bpe']:,} BPE merges)" if pipeline[side]["bpe"] else "")
+        + (f" ({pipeline[side]['bpe']:,} BPE merges)" if pipeline[side]["bpe"] is not None else "")
         for side in ("source", "target")
     ]
     yield f"vocabulary{' (joint)' if pipeline['joint'] else ''}: {', '.join(sides)}"

@@ -33,9 +33,10 @@ def score(
         bool, typer.Option("--json", help="An object a line, with both numbers and the tokens.")
     ] = False,
 ) -> None:
-    """Print the log-probability of given translations, one a line (natural logarithm, EOS counted).
+    """Print the log-probability of given translations, one a line.
 
-    Reads --source and --target, or from standard input lines of source, tab, target.
+    Natural logarithm, EOS counted. Reads --source and --target, or from standard input lines of
+    source, tab, target. A line is segmented anew, and unknown words count as the unknown token.
     """
     from nmtflex.corpus.readers import read_stream
     from nmtflex.decoding.forced import PairScore, paired_lines, score_lines, split_columns
@@ -60,7 +61,7 @@ def score(
                 "per_token": pair.per_token if possible else None,
                 "tokens": pair.tokens,
             })
-        return f"{pair.per_token if per_token else pair.log_probability:.6f}"
+        return f"{pair.per_token if per_token else pair.log_probability!r}"
 
     opened = load_run(run, device)
     scores = score_lines([opened.model], opened.pipeline, pairs, batch.batch_sentences)

@@ -37,9 +37,9 @@ def train(train: TrainConfig, model: ModelConfig, device: DeviceConfig) -> None:
     tokens = progress.target_tokens - before.target_tokens
     validating = progress.validation_seconds - before.validation_seconds
     training = progress.seconds - before.seconds - validating
+    speed = tokens / training if training else 0.0
     best = "" if progress.best_score is None else f"; best at update {progress.best_update:,}"
     note(
         f"{train.run} is done: {progress.update:,} updates; {tokens:,} target tokens in "
-        f"{training:,.0f} s ({tokens / max(training, 1e-9):,.0f} tokens/s) and {validating:,.0f} s of "
-        f"validation{best}"
+        f"{training:,.0f} s ({speed:,.0f} tokens/s) and {validating:,.0f} s of validation{best}"
     )

@@ -38,7 +38,11 @@ def translate(
         typer.Option("--output", "-o", help="File to write, instead of standard output."),
     ] = None,
 ) -> None:
-    """Translate raw lines from standard input to standard output, one out for each in."""
+    """Translate raw lines from standard input to standard output, one out for each in.
+
+    A program that waits for each line's answer needs --buffer 1; a terminal gets it unasked. The
+    moses format writes ||| inside a translation as &#124;&#124;&#124;.
+    """
     from nmtflex.corpus.readers import read_lines, read_stream
     from nmtflex.decoding.stream import check_output, translate_stream
     from nmtflex.decoding.translator import Translator

@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 from nmtflex.errors import DataError
 
 BLOCK = 1 << 20  # bytes read at once
+PACKED_BLOCK = 1 << 16  # of zst, which gives all that they unpack to at once
 SUFFIXES = ("", ".gz", ".xz", ".zst")
 
 
@@ -100,7 +101,7 @@ def _zstd_blocks(path: Path) -> Iterator[bytes]:
 
     with path.open("rb") as file:
         frame = None
-        while data := file.read(BLOCK >> 4):
+        while data := file.read(PACKED_BLOCK):
             while data:
                 frame = frame or zstandard.ZstdDecompressor().decompressobj()
                 try:

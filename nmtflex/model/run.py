@@ -92,7 +92,12 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
         raise RunError(f"{path} has no checkpoint yet; let nmtflex train reach a validation")
     place = open_device(device)
     model = build_model(model_config, *sizes, autocast=device.dtype == "bfloat16")
-    about = load_weights(folder.best, model)
+    try:
+        about = load_weights(folder.best, model)
+    except RunError as error:
+        raise RunError(
+            f"{error}; put the weights.safetensors of a checkpoint beside it in its place"
+        ) from error
     model.to(place, storage_dtype(device)).eval()
     pipeline = TextPipeline.load(folder.pipeline)
     return Run(folder, config, model_config, pipeline, model, int(about.get("update", 0)))

@@ -31,7 +31,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     except OSError as error:
         raise RunError(f"{path}: {error.strerror or error}") from error
     except safetensors.SafetensorError as error:
-        raise RunError(f"{path} is truncated or damaged ({error}); delete it") from error
+        raise RunError(f"{path} is truncated or damaged ({error})") from error
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:

@@ -18,6 +18,7 @@ from nmtflex.errors import DataError
 
 MARKER = "@@"
 HEADER = "#version: 0.2"
+LEARN_FROM = 300_000  # distinct words, the most frequent; subword-nmt takes about 1 kB for each
 END = "</w>"  # subword-nmt's mark on a word's last character
 _CLASH = re.compile("@(?=\ue000*@)")
 _ESCAPED = re.compile("@\ue000(?=\ue000*@)")
@@ -127,11 +128,13 @@ def learn_bpe(counts: Mapping[str, int], merges: int) -> BPE:
 
     # subword-nmt finds symbols by their white space, so other white space inside a word misleads
     # it; and it fails where there is no pair at all.
-    words = [word for word in sorted(counts) if len(word) > 1 and word.split() == [word]]
+    words = [word for word in counts if len(word) > 1 and word.split() == [word]]
     if not words:
         return BPE([])
+    words.sort(key=lambda word: (-counts[word], word))
     codes = io.StringIO(newline="\n")
     # Its progress bar and its remark on running out of pairs go to standard error.
     with contextlib.redirect_stderr(io.StringIO()):
-        learn((f"{escape(word)} {counts[word]}\n" for word in words), codes, merges, is_dict=True)
+        entries = (f"{escape(word)} {counts[word]}\n" for word in words[:LEARN_FROM])
+        learn(entries, codes, merges, is_dict=True)
     return BPE(_parse(codes.getvalue(), "codes"))

@@ -91,11 +91,11 @@ class SidePipeline:
         return spans_of(line, self.words(line), self.tokenizer, self.bpe)
 
     def describe(self) -> dict[str, Any]:
-        """Return what a manifest says of this side."""
+        """Return what a manifest says of this side; BPE by its merges, of which there may be 0."""
         return {
             "language": self.language,
             "tokenizer": self.tokenizer.describe(),
-            "bpe": len(self.bpe.ranks) if self.bpe else 0,
+            "bpe": len(self.bpe.ranks) if self.bpe else None,
             "vocabulary": len(self.vocabulary),
         }
 
@@ -106,7 +106,7 @@ class SidePipeline:
 
     @classmethod
     def _load(cls, folder: Path, side: str, description: dict[str, Any]) -> SidePipeline:
-        bpe = BPE.load(folder / f"{side}.codes") if description["bpe"] else None
+        bpe = None if description["bpe"] is None else BPE.load(folder / f"{side}.codes")
         vocabulary = Vocabulary.load(folder / f"{side}.vocabulary")
         if len(vocabulary) != description["vocabulary"]:
             raise DataError(
@@ -155,10 +155,11 @@ class TextPipeline:
         """
         path = folder / DESCRIPTION
         description = read_json(path, DataError)
-        if description.get("format", 0) > FORMAT:
+        number = description.get("format")
+        if isinstance(number, int) and number > FORMAT:
             raise DataError(
-                f"{path}: format {description['format']} is newer than {FORMAT}, "
-                f"which this nmtflex reads; install a newer nmtflex"
+                f"{path}: format {number} is newer than {FORMAT}, which this nmtflex reads; "
+                f"install a newer nmtflex"
             )
         try:
             return cls(
@@ -166,5 +167,5 @@ class TextPipeline:
                 SidePipeline._load(folder, "target", description["target"]),
                 description["joint"],
             )
-        except (KeyError, TypeError) as error:
-            raise DataError(f"{path}: damaged: {error}") from error
+        except (AttributeError, KeyError, TypeError) as error:
+            raise DataError(f"{path}: not the description of a pipeline: {error!r}") from error

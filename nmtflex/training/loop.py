@@ -16,7 +16,7 @@ from torch import nn
 from nmtflex.config import TrainConfig
 from nmtflex.corpus.batches import Batch, Batches
 from nmtflex.corpus.store import PreparedCorpus
-from nmtflex.errors import Interrupted, RunError
+from nmtflex.errors import RunError, StoppedError
 from nmtflex.model.run import RunFolder
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.training.checkpoint import save_best, save_checkpoint
@@ -103,7 +103,7 @@ class Trainer:
         """Train to the end.
 
         Raises:
-            Interrupted: A signal came; the state is saved.
+            StoppedError: A signal came; the state is saved.
             RunError: The loss or the gradient is no longer a number.
         """
         with StopSignals() as signals:
@@ -111,7 +111,7 @@ class Trainer:
             def check() -> None:
                 if signals.received is not None:
                     self._save()
-                    raise Interrupted(
+                    raise StoppedError(
                         f"stopped by {signals.received.name} at update {self.progress.update}; "
                         f"the state is saved in {self.folder.path}; the same command goes on",
                         signals.received,

@@ -98,6 +98,12 @@ def test_version(command_line):
     assert command_line("--version") == (0, f"nmtflex {nmtflex.__version__}\n", "")
 
 
+def test_group_without_command_prints_its_help(command_line):
+    outcome = command_line("generate")
+    assert (outcome.code, outcome.err) == (2, "")
+    assert "toy" in outcome.out
+
+
 def test_unknown_command_names_the_nearest(command_line):
     outcome = command_line("trian", "prepared")
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)

@@ -52,7 +52,7 @@ def test_columns_on_standard_input_give_the_same(
     feed(monkeypatch, "a b\tA\nc\tB C\n\t\n\tA\n")
     by_columns = command_line("score", tiny_run, *ONE_THREAD)
     assert by_columns.out == by_files.out
-    assert by_files.out.splitlines()[2:] == ["0.000000", "-inf"]
+    assert by_files.out.splitlines()[2:] == ["0.0", "-inf"]
 
 
 def test_per_token_divides_by_the_tokens_with_eos(command_line, tiny_run, monkeypatch) -> None:

@@ -7,7 +7,6 @@ import json
 import math
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -54,7 +53,7 @@ def prepared(corpus, command_line):
 
 
 def feed(monkeypatch, text: str) -> None:
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
 
 @pytest.mark.parametrize("kind", list(AttentionConfig.variants()))

@@ -13,6 +13,7 @@ from nmtflex.config import (
     AttentionConfig,
     Config,
     DeviceConfig,
+    EvalConfig,
     GlobalConfig,
     ModelConfig,
     NoneConfig,
@@ -269,3 +270,10 @@ def test_how_long_to_train():
     assert (train().last_epoch, train(epochs=3).last_epoch) == (10, 3)
     assert train(updates=7).last_epoch is None
     assert (train().token_budget, train(batch_tokens=9).token_budget) == (4096, 9)
+
+
+def test_files_to_score():
+    files = EvalConfig(hypothesis=Path("h"), reference=Path("r")).files
+    assert files == (Path("h"), Path("r"))
+    with pytest.raises(ValueError, match=r"^a run is given, some_run, not two files$"):
+        _ = EvalConfig(run=Path("some_run")).files

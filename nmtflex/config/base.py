@@ -1,0 +1,201 @@
+"""What an option group is: fields that carry help and bounds, and check themselves.
+
+A field is an option: its annotation carries the help text and the bounds, ``cli/bind.py`` makes
+the flag, and ``Config.__post_init__`` checks the value wherever it came from (flag, TOML file,
+JSON of a run, Python).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import operator
+import types
+from dataclasses import dataclass
+from pathlib import Path
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from nmtflex.errors import OptionError
+
+FORMAT = 1  # of prepared folders and of runs; a reader refuses what is newer
+
+
+@dataclass(frozen=True, slots=True)
+class Opt:
+    """What an option says of itself.
+
+    Args:
+        help: Text of ``--help``: meaning, unit, the paper's value.
+        ge: Least value allowed.
+        gt: Value that must be exceeded.
+        le: Greatest value allowed.
+        lt: Value that must not be reached.
+        argument: A positional argument instead of a flag.
+        flag: Spelling where it is not the field's name with dashes (``--K``, ``--x/--no-x``).
+        may_change: May differ when a training is resumed.
+    """
+
+    help: str
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    argument: bool = False
+    flag: str | None = None
+    may_change: bool = False
+
+    def check(self, name: str, value: object) -> str | None:
+        """Say what is wrong with a number, or None if nothing is."""
+        bounds = (
+            (self.ge, "at least", operator.ge),
+            (self.gt, "greater than", operator.gt),
+            (self.le, "at most", operator.le),
+            (self.lt, "less than", operator.lt),
+        )
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        for bound, words, holds in bounds:
+            if bound is not None and not holds(value, bound):
+                return f"{name} must be {words} {bound}, not {value}"
+        return None
+
+
+def flag_of(field_name: str, option: Opt) -> str:
+    """Return the option's spelling on the command line, for messages and for Typer."""
+    return option.flag or "--" + field_name.replace("_", "-")
+
+
+def options_of(config: type[Config]) -> dict[str, tuple[Any, Opt]]:
+    """Map each field of a config class to its plain type and its ``Opt``."""
+    hints = get_type_hints(config, include_extras=True)
+    found = {}
+    for field in dataclasses.fields(config):
+        plain, option = get_args(hints[field.name])[:2]
+        found[field.name] = (plain, option)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config:
+    """Base of all option groups: checks bounds, saves and reloads itself."""
+
+    def __post_init__(self) -> None:
+        """Check every bound, then the rules over several fields; report all faults at once."""
+        faults = [
+            fault
+            for name, (_, option) in options_of(type(self)).items()
+            if (fault := option.check(flag_of(name, option), getattr(self, name)))
+        ]
+        faults += self.validate()
+        if faults:
+            raise OptionError("; ".join(faults))
+
+    def validate(self) -> list[str]:
+        """Return the faults that concern several fields together."""
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types; a variant carries its ``kind``."""
+        return {name: _plain(getattr(self, name)) for name in options_of(type(self))}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Rebuild from ``to_dict``.
+
+        Raises:
+            OptionError: An unknown or a missing key, or a value of a wrong type.
+        """
+        options = options_of(cls)
+        if unknown := set(values) - set(options):
+            name = min(unknown)
+            raise OptionError(f"unknown option {name!r}{nearest(name, options)}")
+        for field in dataclasses.fields(cls):
+            optional = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
+            if field.name not in values and not optional:
+                raise OptionError(f"option {field.name!r} is missing")
+        return cls(**{name: revive(name, options[name][0], values[name]) for name in values})
+
+
+def _plain(value: Any) -> Any:
+    """Turn a field's value into what JSON can hold."""
+    if isinstance(value, Config):
+        return value.to_dict()
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def revive(name: str, plain: Any, value: Any) -> Any:
+    """Turn a JSON or TOML value into the type of the field ``name``.
+
+    Raises:
+        OptionError: The value is of another type, or none of the choices.
+    """
+    if isinstance(plain, type) and issubclass(plain, Variant):
+        return _revive_variant(name, plain, value)
+    if get_origin(plain) in (types.UnionType, Union):
+        if value is None:
+            return None
+        plain = next(part for part in get_args(plain) if part is not type(None))
+    if get_origin(plain) is list and isinstance(value, list):
+        return [revive(name, get_args(plain)[0], item) for item in value]
+    if plain is Path and isinstance(value, str | Path):
+        return Path(value)
+    if plain is float and type(value) is int:
+        return float(value)
+    if get_origin(plain) is Literal:
+        if value in get_args(plain):
+            return value
+    elif isinstance(plain, type) and type(value) is plain:
+        return value
+    raise OptionError(f"option {name!r} must be {_words(plain)}, not {value!r}")
+
+
+def _revive_variant(name: str, family: type[Variant], value: Any) -> Variant:
+    """Rebuild the kind that a dictionary names."""
+    kinds = family.variants()
+    if not isinstance(value, dict) or value.get("kind") not in list(kinds):
+        raise OptionError(f"option {name!r} needs a kind ({', '.join(kinds)}), not {value!r}")
+    return kinds[value["kind"]].from_dict({
+        key: item for key, item in value.items() if key != "kind"
+    })
+
+
+def _words(plain: Any) -> str:
+    """Say in words what a type allows."""
+    if get_origin(plain) is Literal:
+        return "one of " + ", ".join(get_args(plain))
+    known = {bool: "true or false", int: "a whole number", float: "a number", Path: "a path"}
+    return known.get(plain, "a list" if get_origin(plain) is list else "a string")
+
+
+def nearest(name: str, known: Any) -> str:
+    """Return ``"; did you mean X?"`` for the closest known name, or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Variant(Config):
+    """A family of option groups told apart by ``kind``; a subclass joins by being defined."""
+
+    kind: ClassVar[str] = ""
+
+    @classmethod
+    def variants(cls) -> dict[str, type[Self]]:
+        """Map each ``kind`` to its class, in order of definition."""
+        # slots=True makes each class twice; only the one that the module keeps has its fields.
+        return {sub.kind: sub for sub in cls.__subclasses__() if "__slots__" in sub.__dict__}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types with the ``kind`` first."""
+        return {"kind": self.kind, **Config.to_dict(self)}

@@ -1,0 +1,156 @@
+"""Options of making corpora and prepared folders."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from nmtflex.config.base import Config, Opt, flag_of, options_of
+
+Tokenizer = Literal["none", "moses", "char", "mecab"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreprocessConfig(Config):
+    """Raw parallel text to a prepared folder."""
+
+    out: Annotated[Path, Opt("Prepared folder to make.")]
+    source_lang: Annotated[str, Opt("Suffix of the source files, as en in corpus/train.en.")]
+    target_lang: Annotated[str, Opt("Suffix of the target files.")]
+    train: Annotated[
+        list[Path], Opt("Corpus prefix, as corpus/train; may be given several times.")
+    ] = dataclasses.field(default_factory=list)
+    valid: Annotated[Path | None, Opt("Corpus prefix of the validation split.")] = None
+    test: Annotated[Path | None, Opt("Corpus prefix of the test split.")] = None
+    source_tokenizer: Annotated[Tokenizer, Opt("none parts at ASCII white space alone.")] = "none"
+    target_tokenizer: Annotated[Tokenizer, Opt("Likewise for the target.")] = "none"
+    mecab_dictionary: Annotated[
+        Literal["ipadic", "unidic-lite"], Opt("Dictionary of the mecab tokenizer.")
+    ] = "ipadic"
+    bpe: Annotated[
+        int, Opt("BPE merges learned by subword-nmt; 0 for words (paper 001: 16000).", ge=0)
+    ] = 0
+    joint: Annotated[
+        bool,
+        Opt(
+            "Learn BPE and make the vocabulary over both sides together.", flag="--joint/--separate"
+        ),
+    ] = False
+    source_vocabulary: Annotated[
+        int, Opt("Most frequent source tokens kept; 0 keeps all (paper 000: 80000).", ge=0)
+    ] = 0
+    target_vocabulary: Annotated[
+        int, Opt("Most frequent target tokens kept; 0 keeps all (paper 000: 40000).", ge=0)
+    ] = 0
+    min_frequency: Annotated[int, Opt("Times a token must be seen to be kept.", ge=1)] = 1
+    max_length: Annotated[
+        int | None,
+        Opt(
+            "Longest training sentence on either side, in tokens before BPE; 0 for no limit; "
+            "default 100, or 500 for characters (paper 000: 50).",
+            ge=0,
+        ),
+    ] = None
+    max_ratio: Annotated[
+        float, Opt("Longest training side over the other, in tokens; 0 for no limit.", ge=0)
+    ] = 0.0
+    workers: Annotated[int, Opt("Processes; the result is the same for any number.", ge=1)] = 1
+    like: Annotated[
+        Path | None,
+        Opt("Run or prepared folder whose tokenizers, BPE codes and vocabularies are reused."),
+    ] = None
+
+    def validate(self) -> list[str]:
+        """Check what concerns several options."""
+        faults = [
+            f"{flag} must be a file name's suffix without the dot, as en, not {language!r}"
+            for flag, language in (
+                ("--source-lang", self.source_lang),
+                ("--target-lang", self.target_lang),
+            )
+            if not re.fullmatch(r"[^./\\\s][^/\\\s]*", language)
+        ]
+        if self.source_lang == self.target_lang:
+            faults.append(f"--source-lang and --target-lang are both {self.source_lang!r}")
+        if not (self.train or self.valid or self.test):
+            faults.append("give at least one of --train, --valid and --test")
+        elif not (self.train or self.like):
+            faults.append("give --train, or --like a folder whose vocabularies serve")
+        if 0 < self.max_ratio < 1:
+            faults.append(f"--max-ratio must be 0 or at least 1, not {self.max_ratio}")
+        faults += self._joint_faults()
+        idle = self._without_effect()
+        return faults + [f"{flag} has no effect {why}" for flag, why in idle.items()]
+
+    def _joint_faults(self) -> list[str]:
+        """Check BPE and vocabularies of the two sides against each other."""
+        faults = []
+        tokenizers = self.source_tokenizer, self.target_tokenizer
+        if self.bpe and tokenizers == ("char", "char"):
+            faults.append("--bpe has no effect on characters; drop it or choose other tokenizers")
+        elif self.joint and tokenizers.count("char") == 1:
+            faults.append("--joint needs words on both sides or characters on both, not one each")
+        sizes = self.source_vocabulary, self.target_vocabulary
+        if self.joint and sizes[0] != sizes[1]:
+            faults.append(
+                f"--joint makes one vocabulary: --source-vocabulary {sizes[0]} and "
+                f"--target-vocabulary {sizes[1]} must be equal"
+            )
+        return faults
+
+    def _without_effect(self) -> dict[str, str]:
+        """Map options given in vain to the reason; the default counts as not given."""
+        given = {
+            field.name
+            for field in dataclasses.fields(self)
+            if field.default is not dataclasses.MISSING
+            and getattr(self, field.name) != field.default
+        }
+        options = options_of(type(self))
+        names = {name: flag_of(name, option).split("/")[0] for name, (_, option) in options.items()}
+        learned = ("source_tokenizer", "target_tokenizer", "mecab_dictionary", "bpe", "joint",
+                   "source_vocabulary", "target_vocabulary", "min_frequency")  # fmt: skip
+        idle: dict[str, str] = {}
+        if not self.train:
+            idle |= dict.fromkeys(("max_length", "max_ratio"), "without --train")
+        if "mecab" not in (self.source_tokenizer, self.target_tokenizer):
+            idle["mecab_dictionary"] = "without a mecab tokenizer"
+        if self.like:
+            idle |= dict.fromkeys(learned, "beside --like, which brings its own")
+        return {names[name]: why for name, why in idle.items() if name in given}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GenerateToyConfig(Config):
+    """The toy corpus."""
+
+    out: Annotated[Path, Opt("Folder to write train.en, train.ja and so on into.")]
+    train: Annotated[int, Opt("Training pairs.", ge=1)] = 20_000
+    valid: Annotated[
+        int, Opt("Validation pairs; none of their sentences is in training.", ge=0)
+    ] = 500
+    test: Annotated[int, Opt("Test pairs; none of their sentences is elsewhere.", ge=0)] = 500
+    seed: Annotated[int, Opt("Seed; the same one draws the same corpus.", ge=0)] = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GenerateCopyConfig(Config):
+    """The copy task."""
+
+    out: Annotated[Path, Opt("Folder to write train.src, train.tgt and so on into.")]
+    max_length: Annotated[
+        int,
+        Opt(
+            "L: lengths are uniform over 1..L tokens (paper 001: 0..L, for L 10, 50, 100, 200; an "
+            "empty pair would be dropped by preprocess).",
+            ge=1,
+        ),
+    ] = 50
+    vocabulary: Annotated[int, Opt("Different symbols (paper 001: 20).", ge=1)] = 20
+    train: Annotated[int, Opt("Training sequences (paper 001: 100000).", ge=1)] = 100_000
+    valid: Annotated[int, Opt("Validation sequences (paper 001: 1000).", ge=0)] = 1000
+    test: Annotated[int, Opt("Test sequences.", ge=0)] = 1000
+    seed: Annotated[int, Opt("Seed; the same one draws the same corpus.", ge=0)] = 1

@@ -1,0 +1,104 @@
+"""Options of the training loop."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from nmtflex.config.base import Config, Opt
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainConfig(Config):
+    """The training loop."""
+
+    data: Annotated[Path, Opt("Prepared folder, from nmtflex preprocess.", argument=True)]
+    run: Annotated[Path, Opt("Run folder to make; an unfinished one is resumed.")]
+    epochs: Annotated[
+        int | None, Opt("Passes over the training data (default 10).", ge=1, may_change=True)
+    ] = None
+    updates: Annotated[
+        int | None, Opt("Optimiser steps, instead of --epochs.", ge=1, may_change=True)
+    ] = None
+    batch_tokens: Annotated[
+        int | None,
+        Opt("Tokens a batch: sentences x longest side, padding counted (default 4096).", ge=1),
+    ] = None
+    batch_sentences: Annotated[
+        int | None, Opt("Sentences a batch, instead of --batch-tokens (paper 000: 32).", ge=1)
+    ] = None
+    accumulate: Annotated[int, Opt("Batches whose gradients make one update.", ge=1)] = 1
+    lr: Annotated[float, Opt("Adam's learning rate (papers 000, 001: 1e-4).", gt=0)] = 1e-3
+    halve_from: Annotated[
+        int,
+        Opt("Halve the rate at the start of this epoch and each later; 0 never (000: 4).", ge=0),
+    ] = 0
+    plateau: Annotated[
+        int, Opt("Halve the rate after this many validations without a new best; 0 never.", ge=0)
+    ] = 0
+    clip: Annotated[
+        float, Opt("Largest gradient norm; 0 for no clipping (paper 000: 3).", ge=0)
+    ] = 3.0
+    label_smoothing: Annotated[
+        float, Opt("Probability spread evenly over the vocabulary.", ge=0, lt=1)
+    ] = 0.0
+    validate_every: Annotated[
+        str | None,
+        Opt("Updates, or minutes as 30m, between validations (default: each epoch)."),
+    ] = None
+    save_every: Annotated[
+        float, Opt("Minutes between checkpoints that no validation makes.", gt=0, may_change=True)
+    ] = 10.0
+    valid_beam: Annotated[int, Opt("Beam size in validation.", ge=1, le=1000)] = 5
+    best_by: Annotated[
+        Literal["bleu", "perplexity"], Opt("What the best checkpoint is chosen by.")
+    ] = "bleu"
+    patience: Annotated[
+        int,
+        Opt("Stop after this many validations without a new best; 0 never.", ge=0, may_change=True),
+    ] = 0
+    keep: Annotated[int, Opt("Last checkpoints kept, beside the best.", ge=1, may_change=True)] = 2
+    seed: Annotated[int, Opt("Seed of initial weights, order and dropout.", ge=0)] = 1
+    log_every: Annotated[
+        int, Opt("Updates between rows of metrics.csv.", ge=1, may_change=True)
+    ] = 50
+
+    @property
+    def token_budget(self) -> int:
+        """Tokens a batch, where batches are not counted in sentences."""
+        return self.batch_tokens or 4096
+
+    @property
+    def last_epoch(self) -> int | None:
+        """Epochs to train, or None where updates are counted."""
+        return self.epochs or (None if self.updates else 10)
+
+    @property
+    def save_seconds(self) -> float:
+        """Seconds between checkpoints."""
+        return 60 * self.save_every
+
+    def interval(self) -> tuple[int | None, float | None]:
+        """Return (updates, seconds) between validations; both None means each epoch."""
+        if self.validate_every is None:
+            return None, None
+        if self.validate_every.endswith("m"):
+            return None, 60 * float(self.validate_every[:-1])
+        return int(self.validate_every), None
+
+    def validate(self) -> list[str]:
+        """Check what concerns several options."""
+        faults = []
+        if self.epochs and self.updates:
+            faults.append("give --epochs or --updates, not both")
+        if self.batch_tokens and self.batch_sentences:
+            faults.append("give --batch-tokens or --batch-sentences, not both")
+        every = self.validate_every
+        if every is not None and not re.fullmatch(r"[1-9]\d*|(?=.*[1-9])\d+(\.\d+)?m", every):
+            faults.append(
+                f"--validate-every must be a number of updates (500) or of minutes (30m), "
+                f"not {every!r}"
+            )
+        return faults

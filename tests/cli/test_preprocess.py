@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nmtflex.config import PreprocessConfig
+from nmtflex.errors import OptionError
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Write a training and a validation corpus; returns the options that name them."""
+    for name, source, target in (
+        ("train", "a b\n\nc\n", "x\ny\nz z\n"),
+        ("valid", "\ufeffa q\n", "x\n"),
+    ):
+        (tmp_path / f"{name}.en").write_text(source, encoding="utf-8")
+        (tmp_path / f"{name}.ja").write_text(target, encoding="utf-8")
+    return [
+        "--source-lang", "en", "--target-lang", "ja",
+        "--train", tmp_path / "train", "--valid", tmp_path / "valid",
+    ]  # fmt: skip
+
+
+def test_it_makes_the_folder_and_reports(command_line, corpus, tmp_path):
+    result = command_line("preprocess", *corpus, "--out", tmp_path / "out", "--max-length", 7)
+    assert result.code == 0
+    assert result.out == ""
+    lines = result.err.splitlines()
+    assert (
+        "nmtflex: train: 3 pairs read, 2 kept, 1 dropped (1 with an empty side, "
+        "0 longer than 7 tokens, 0 with a length ratio above 0); "
+        "unknown tokens: 0.00 % source, 0.00 % target"
+    ) in lines
+    assert (
+        "nmtflex: valid: 1 pairs read, 1 kept, 0 dropped; "
+        "unknown tokens: 50.00 % source, 0.00 % target"
+    ) in lines
+    assert "nmtflex: vocabulary: 7 source, 6 target" in lines
+    assert any("valid.en: dropped a byte-order mark" in line for line in lines)
+    assert lines[-1].startswith(f"nmtflex: {tmp_path / 'out'}: made in ")
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text(encoding="utf-8"))
+    assert manifest["options"]["max_length"] == 7
+
+
+def test_joint_bpe_is_reported(command_line, corpus, tmp_path):
+    corpus += ["--bpe", "4", "--joint"]
+    result = command_line("preprocess", *corpus, "--out", tmp_path / "out")
+    # No pair of letters is seen twice, so words fall into single characters.
+    assert "vocabulary (joint): 9 source (0 BPE merges), 9 target (0 BPE merges)" in result.err
+    assert "nmtflex: learning BPE" in result.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--like", "prepared", "--bpe", "8"], "--bpe has no effect beside --like"),
+        (["--like", "p", "--target-tokenizer", "char"], "--target-tokenizer has no effect beside"),
+        (["--like", "p", "--joint"], "--joint has no effect beside --like"),
+        (["--mecab-dictionary", "unidic-lite"], "--mecab-dictionary has no effect without a mecab"),
+        (["--max-ratio", "0.5"], "--max-ratio must be 0 or at least 1, not 0.5"),
+        (["--max-length", "-1"], "--max-length must be at least 0, not -1"),
+        (
+            ["--joint", "--source-vocabulary", "9"],
+            "--source-vocabulary 9 and --target-voc",
+        ),
+        (["--source-lang", "ja"], "--source-lang and --target-lang are both 'ja'"),
+        (["--source-lang", ".en"], "without the dot, as en, not '.en'"),
+        (["--joint", "--source-tokenizer", "char"], "--joint needs words on both sides"),
+    ],
+)
+def test_options_that_do_not_fit(command_line, corpus, tmp_path, options, message):
+    result = command_line("preprocess", *corpus, "--out", tmp_path / "out", *options)
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err.startswith("nmtflex: error: ")
+    assert message in result.err
+    assert result.err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "give at least one of --train, --valid and --test"),
+        ({"test": Path("t")}, "give --train, or --like"),
+        ({"test": Path("t"), "like": Path("p"), "max_ratio": 2.0}, "--max-ratio has no effect wi"),
+        (
+            {
+                "train": [Path("t")],
+                "bpe": 9,
+                "source_tokenizer": "char",
+                "target_tokenizer": "char",
+            },
+            "--bpe has no effect on characters",
+        ),
+    ],
+)
+def test_what_a_config_refuses(options, message):
+    with pytest.raises(OptionError, match=message):
+        PreprocessConfig(out=Path("o"), source_lang="en", target_lang="ja", **options)
+
+
+def test_bad_data_is_one_line_and_exit_code_1(command_line, corpus, tmp_path):
+    (tmp_path / "train.ja").write_text("x\n")
+    result = command_line("preprocess", *corpus, "--out", tmp_path / "out")
+    assert result.code == 1
+    last = result.err.splitlines()[-1]
+    assert last == (
+        f"nmtflex: error: {tmp_path / 'train.en'} has 3 lines but {tmp_path / 'train.ja'} has 1; "
+        f"line i of one must translate line i of the other"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_progress_on_a_terminal_goes_to_standard_error(corpus, tmp_path):
+    command = [sys.executable, "-m", "nmtflex", "preprocess", *map(str, corpus)]
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "out"), "--workers", "2"],
+        stdout=subprocess.PIPE, stderr=follower, env=environment, check=True,
+    )  # fmt: skip
+    os.close(follower)
+    shown = os.read(leader, 1 << 16).decode()
+    os.close(leader)
+    assert done.stdout == b""
+    assert "reading train: 3 pairs" in shown
+    assert "train: 3 pairs read, 2 kept" in shown

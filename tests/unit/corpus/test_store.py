@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from nmtflex.config import FORMAT
+from nmtflex.corpus.store import StoreWriter, TokenStore, id_type, open_prepared
+from nmtflex.errors import DataError
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    """Write a prepared folder by hand: two sentences on the source side of valid."""
+    folder = tmp_path / "enja"
+    (folder / "raw").mkdir(parents=True)
+    with StoreWriter(folder / "valid.source", "<u2") as writer:
+        writer.append([4, 5, 6], [2, 1])
+    (folder / "raw/valid.source.txt").write_bytes("a\u0085 b\nc\n".encode())
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    manifest = {
+        "format": FORMAT,
+        "splits": {"valid": {"source": {"dtype": "<u2"}}},
+        "files": {str(path.relative_to(folder)): {"bytes": path.stat().st_size} for path in files},
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def test_the_type_follows_the_vocabulary():
+    assert id_type(65536) == "<u2"  # ids up to 65535
+    assert id_type(65537) == "<u4"
+
+
+@pytest.mark.parametrize("dtype", ["<u2", "<u4"])
+def test_what_is_written_is_read(tmp_path, dtype):
+    with StoreWriter(tmp_path / "train.source", dtype) as writer:
+        writer.append([7, 8, 9], [2, 0, 1])
+        writer.append([], [])
+        writer.append(np.array([65535]), np.array([1, 0]))
+    store = TokenStore(tmp_path / "train.source", dtype)
+    assert [store[i].tolist() for i in range(len(store))] == [[7, 8], [], [9], [65535], []]
+    assert store[-2].tolist() == [65535]
+    assert store.lengths.tolist() == [2, 0, 1, 1, 0]
+    assert store.lengths.dtype == np.int64
+    assert (tmp_path / "train.source.bin").stat().st_size == 4 * int(dtype[-1])
+    assert (tmp_path / "train.source.offsets").stat().st_size == 6 * 8
+
+
+def test_a_store_without_tokens(tmp_path):
+    with StoreWriter(tmp_path / "valid.source", "<u2") as writer:
+        writer.append([], [0, 0])
+    store = TokenStore(tmp_path / "valid.source", "<u2")
+    assert [store[i].tolist() for i in range(len(store))] == [[], []]
+
+
+@pytest.mark.parametrize("index", [3, -4])
+def test_no_sentence_beyond_the_end(tmp_path, index):
+    with StoreWriter(tmp_path / "x", "<u2") as writer:
+        writer.append([1, 2, 3], [1, 1, 1])
+    with pytest.raises(IndexError, match=f"sentence {index} of 3"):
+        TokenStore(tmp_path / "x", "<u2")[index]
+
+
+def test_a_prepared_folder_opens(prepared):
+    corpus = open_prepared(str(prepared))
+    assert corpus.splits == ["valid"]
+    assert corpus.store("valid", "source").lengths.tolist() == [2, 1]
+    assert corpus.raw("valid", "source") == ["a\u0085 b", "c"]
+    assert corpus.fingerprint == open_prepared(prepared).fingerprint
+
+
+def test_the_fingerprint_changes_with_the_manifest(prepared):
+    before = open_prepared(prepared).fingerprint
+    manifest = json.loads((prepared / "manifest.json").read_text())
+    (prepared / "manifest.json").write_text(json.dumps(manifest | {"more": 1}))
+    assert open_prepared(prepared).fingerprint != before
+
+
+def test_a_split_that_is_not_there(prepared):
+    corpus = open_prepared(prepared)
+    with pytest.raises(DataError, match="no split 'test'; there is valid"):
+        corpus.store("test", "source")
+    with pytest.raises(DataError, match="no split 'dev'"):
+        corpus.raw("dev", "target")
+
+
+def test_train_has_no_raw_text(prepared):
+    corpus = open_prepared(prepared)
+    corpus.manifest["splits"]["train"] = {}
+    with pytest.raises(DataError, match="enja: keeps no raw text of train"):
+        corpus.raw("train", "source")
+
+
+def test_a_folder_that_is_not_there_or_not_prepared(tmp_path):
+    with pytest.raises(DataError, match="none: no such folder; make it with nmtflex preprocess"):
+        open_prepared(tmp_path / "none")
+    with pytest.raises(DataError, match=r"no prepared folder: it has no manifest\.json"):
+        open_prepared(tmp_path)
+
+
+@pytest.mark.parametrize("content", ['{"a": 1}', '{"format": "1", "splits": {}, "files": {}}'])
+def test_another_json_file_is_no_manifest(tmp_path, content):
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(DataError, match=r"manifest\.json: not the manifest"):
+        open_prepared(tmp_path)
+
+
+def test_a_newer_format_is_refused(prepared):
+    manifest = json.loads((prepared / "manifest.json").read_text())
+    (prepared / "manifest.json").write_text(json.dumps(manifest | {"format": FORMAT + 1}))
+    with pytest.raises(DataError, match=f"format {FORMAT + 1} is newer than {FORMAT}"):
+        open_prepared(prepared)
+
+
+def test_a_truncated_file_is_found(prepared):
+    path = prepared / "valid.source.bin"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DataError, match=r"valid\.source\.bin: 5 bytes, but 6 were written"):
+        open_prepared(prepared)
+
+
+def test_a_missing_file_is_found(prepared):
+    (prepared / "valid.source.offsets").unlink()
+    with pytest.raises(DataError, match=r"valid\.source\.offsets: missing"):
+        open_prepared(prepared)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import os
+from functools import partial
+
+import pytest
+
+from nmtflex.corpus.workers import ordered_map
+from nmtflex.errors import DataError
+
+
+def double(item: int) -> int:
+    return 2 * item
+
+
+def die(_item: int) -> None:
+    os._exit(9)
+
+
+def complain(item: int) -> None:
+    raise DataError(f"item {item}")
+
+
+def setup(function):
+    return function
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_come_in_order(workers):
+    assert list(ordered_map(partial(setup, double), range(40), workers)) == list(range(0, 80, 2))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_items_are_read_no_faster_than_results_are_taken(workers):
+    read = []
+    items = (read.append(item) or item for item in range(1000))
+    results = ordered_map(partial(setup, double), items, workers)
+    assert [next(results) for _ in range(3)] == [0, 2, 4]
+    assert len(read) <= 3 + 2 * workers
+    results.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_in_a_worker_arrives(workers):
+    with pytest.raises(DataError, match="item 3"):
+        list(ordered_map(partial(setup, complain), [3, 4], workers))
+
+
+def test_a_worker_that_dies_is_reported():
+    with pytest.raises(DataError, match=r"one of 2 worker processes died.*fewer --workers"):
+        list(ordered_map(partial(setup, die), [1], 2))

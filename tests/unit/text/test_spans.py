@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtflex.text.bpe import BPE
+from nmtflex.text.pipeline import SidePipeline
+from nmtflex.text.spans import spans_of
+from nmtflex.text.tokenizers import CharTokenizer, MosesTokenizer, NoneTokenizer
+from nmtflex.text.vocabulary import Vocabulary
+
+MOSES = MosesTokenizer("en")
+LINES = st.text(st.characters(exclude_characters="\0\n", exclude_categories=["Cs"]))
+
+
+def texts(tokenizer, line, merges=None):
+    bpe = BPE(merges) if merges is not None else None
+    pipeline = SidePipeline("en", tokenizer, bpe, Vocabulary([], []))
+    spans = pipeline.spans(line)
+    assert len(spans) == len(pipeline.segment(line))
+    return [line[start:end] for start, end in spans]
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "merges", "line", "expected"),
+    [
+        (NoneTokenizer(), None, " ab  c\u00a0d ", ["ab", "c\u00a0d"]),
+        (NoneTokenizer(), [], "ab a", ["a", "b", "a"]),
+        (NoneTokenizer(), [("a", "b")], "abc  c", ["ab", "c", "c"]),
+        (NoneTokenizer(), [], "@@ x", ["@", "@", "@", "x"]),  # the escape belongs to the first
+        (MOSES, None, 'He\'s  "in".', ["He", "'s", '"', "in", '"', "."]),
+        (MOSES, None, "a & b", ["a", "&", "b"]),
+        (MOSES, None, "x\u00a0y\u3000z", ["x", "y", "z"]),
+        (MOSES, None, "a\x01b c", ["a\x01b", "c"]),  # the script drops control characters
+        (MOSES, [], "it's", ["i", "t", "'", "'", "'", "'", "'", "'", "s"]),  # &apos; in pieces
+        (CharTokenizer(), None, " a▁", [" ", "a", "▁"]),
+    ],
+)
+def test_the_text_behind_each_subword(tokenizer, merges, line, expected):
+    assert texts(tokenizer, line, merges) == expected
+
+
+class Shouting(NoneTokenizer):
+    """Changes characters, as a normalising tokenizer does."""
+
+    def tokenize(self, line):
+        return [word.upper() + "!" * 5 for word in super().tokenize(line)]
+
+
+@given(st.sampled_from([NoneTokenizer(), MOSES, CharTokenizer(), Shouting()]), st.booleans(), LINES)
+def test_spans_lie_in_the_line_and_never_go_back(tokenizer, subwords, line):
+    bpe = BPE([("a", "b")]) if subwords else None
+    spans = spans_of(line, tokenizer.tokenize(line), tokenizer, bpe)
+    assert all(0 <= start <= end <= len(line) for start, end in spans)
+    assert spans == sorted(spans)
+
+
+@given(LINES)
+def test_words_of_the_text_are_found_exactly(line):
+    assert texts(NoneTokenizer(), line) == NoneTokenizer().tokenize(line)
