@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from nmtflex.cli.app import app
@@ -22,11 +24,25 @@ def preprocess(config: PreprocessConfig) -> None:
     from nmtflex.corpus.prepare import prepare
 
     started = time.monotonic()
-    with _progress() as progress:
+    with _cleaning_up(), _progress() as progress:
         corpus = prepare(config, progress)
     for line in _report(corpus.manifest):
         note(line)
     note(f"{config.out}: made in {time.monotonic() - started:.1f} seconds")
+
+
+@contextmanager
+def _cleaning_up() -> Iterator[None]:
+    """Make SIGTERM remove what is half made, as Ctrl-C does."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

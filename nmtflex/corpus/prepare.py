@@ -28,7 +28,7 @@ from nmtflex.corpus.words import Pieces, WordStore, numbering
 from nmtflex.corpus.workers import ordered_map
 from nmtflex.errors import DataError, OptionError
 from nmtflex.files import atomic_folder, write_json
-from nmtflex.text.bpe import BPE, learn_bpe
+from nmtflex.text.bpe import BPE, learn_bpe, worth_learning_from
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
 from nmtflex.text.vocabulary import Vocabulary
@@ -129,10 +129,8 @@ class _Preparation:
         temporary.mkdir()
         stores = [WordStore(temporary / side) for side in SIDES]
         pairs = self._read_words(corpora, tokenizers, stores)
-        words = [store.counts() for store in stores]
-        merges = self._learn_merges(words, tokenizers)
-        pieces, vocabularies = self._make_vocabularies(words, merges)
-        del words
+        merges = self._learn_merges(stores, tokenizers)
+        pieces, vocabularies = self._make_vocabularies(stores, merges)
         parts = zip(languages, tokenizers, merges, vocabularies, strict=True)
         source, target = (SidePipeline(*part) for part in parts)
         self.pipeline = TextPipeline(source, target, config.joint)
@@ -164,27 +162,35 @@ class _Preparation:
         return pairs
 
     def _learn_merges(
-        self, words: list[dict[str, int]], tokenizers: list[Tokenizer]
+        self, stores: list[WordStore], tokenizers: list[Tokenizer]
     ) -> list[BPE | None]:
         """Learn each side's BPE; characters have none."""
         if not self.config.bpe:
             return [None, None]
         self.progress("learning BPE", 0)
         if self.config.joint:
-            return [learn_bpe(Counter(words[0]) + Counter(words[1]), self.config.bpe)] * 2
+            return [self._learn_from_words(*stores)] * 2
         return [
-            None if tokenizer.name == "char" else learn_bpe(counts, self.config.bpe)
-            for counts, tokenizer in zip(words, tokenizers, strict=True)
+            None if tokenizer.name == "char" else self._learn_from_words(store)
+            for store, tokenizer in zip(stores, tokenizers, strict=True)
         ]
 
+    def _learn_from_words(self, *stores: WordStore) -> BPE:
+        counts = Counter[str]()
+        for store in stores:
+            counts.update(store.counts())
+        words = worth_learning_from(counts)
+        del counts  # as large as the corpus has words, and of no more use
+        return learn_bpe(words, self.config.bpe)
+
     def _make_vocabularies(
-        self, words: list[dict[str, int]], merges: list[BPE | None]
+        self, stores: list[WordStore], merges: list[BPE | None]
     ) -> tuple[list[Pieces], list[Vocabulary]]:
         """Cut the training words and choose each side's vocabulary."""
         config = self.config
         self.progress("making vocabularies", 0)
         numbers = [numbering()] * 2 if config.joint else [numbering(), numbering()]
-        pieces = [Pieces(*side) for side in zip(words, merges, numbers, strict=True)]
+        pieces = [Pieces(*side) for side in zip(stores, merges, numbers, strict=True)]
         counts = [side.counts() for side in pieces]
         if config.joint:
             # The target's numbers go on where the source's end.

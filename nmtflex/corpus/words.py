@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, KeysView
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ class WordStore:
         self._base = base
         self._numbers = numbering()
         self._writer = StoreWriter(base, "<u4")
+        self.totals: Integers = np.empty(0, np.int64)  # how often each word was seen, once closed
 
     def append(self, text: str, lengths: list[int]) -> None:
         """Add sentences: all their words joined by spaces, and the words in each."""
@@ -50,15 +51,20 @@ class WordStore:
         self._writer.append(ids, lengths)
 
     def close(self) -> None:
-        """End the first pass."""
+        """End the first pass and count the words."""
         self._writer.close()
+        self.totals = np.zeros(len(self._numbers), np.int64)
+        for ids, _ in self._blocks():
+            self.totals += np.bincount(ids, minlength=len(self.totals))
+
+    @property
+    def words(self) -> KeysView[str]:
+        """The distinct words, in the order of their numbers."""
+        return self._numbers.keys()
 
     def counts(self) -> dict[str, int]:
         """Return how often each word was seen."""
-        totals = np.zeros(len(self._numbers), np.int64)
-        for ids, _ in self._blocks():
-            totals += np.bincount(ids, minlength=len(totals))
-        return dict(zip(self._numbers, totals.tolist(), strict=True))
+        return dict(zip(self.words, self.totals.tolist(), strict=True))
 
     def convert(self, pieces: Pieces, vocabulary: Vocabulary) -> Iterator[tuple[Any, Any]]:
         """Yield (ids, lengths) of blocks of sentences, encoded."""
@@ -90,30 +96,29 @@ class Pieces:
     """The subwords of each distinct word.
 
     Args:
-        words: The distinct words in the order of their numbers.
+        words: The words of one side.
         bpe: What cuts them, or None to leave them whole.
         numbers: Numbers of the distinct subwords; shared by two sides to make them joint.
     """
 
-    def __init__(
-        self, words: Mapping[str, int], bpe: BPE | None, numbers: defaultdict[str, int]
-    ) -> None:
+    def __init__(self, words: WordStore, bpe: BPE | None, numbers: defaultdict[str, int]) -> None:
         self._numbers = numbers
-        self.sizes: Integers = np.ones(len(words), np.int64)
-        flat = array("q")
+        self.sizes: Integers = np.ones(len(words.words), np.int64)
+        flat = array("i")
         number = numbers.__getitem__
-        for place, word in enumerate(words):
+        for place, word in enumerate(words.words):
             pieces = bpe.split(word) if bpe else (word,)
             flat.extend(map(number, pieces))
             self.sizes[place] = len(pieces)
-        self._flat = np.frombuffer(flat, np.int64) if flat else np.empty(0, np.int64)
+        self._flat = np.asarray(flat)
         self.starts: Integers = np.cumsum(self.sizes) - self.sizes
-        self._counts = np.repeat(np.fromiter(words.values(), np.int64, len(words)), self.sizes)
+        self._totals = words.totals
 
     def counts(self) -> Integers:
         """Return how often each subword was seen, by its number."""
         # Floats hold counts exactly up to 2^53.
-        totals = np.bincount(self._flat, self._counts, len(self._numbers))
+        weights = np.repeat(self._totals, self.sizes)
+        totals = np.bincount(self._flat, weights, len(self._numbers))
         return totals.astype(np.int64)
 
     def ids(self, vocabulary: Vocabulary) -> npt.NDArray[np.uint32]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -54,7 +57,16 @@ def ordered_map(
 def _start(setup: Callable[[], Callable[[Any], Any]]) -> None:
     global _function  # noqa: PLW0603
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent process's to answer
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_follow_parent, daemon=True).start()
     _function = setup()
+
+
+def _follow_parent() -> None:
+    """End with the parent process, even one that was killed; nobody else would end this one."""
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
 
 
 def _call(item: Any) -> Any:

@@ -16,6 +16,7 @@ from nmtflex.attention import Sizes, State, Trace, build_attention
 from nmtflex.config import ModelConfig
 from nmtflex.model.cells import Stack
 from nmtflex.model.decoder import BahdanauDecoder, Decoder, LuongDecoder
+from nmtflex.model.embedding import Embedding
 from nmtflex.model.encoder import Encoder
 
 
@@ -209,27 +210,22 @@ def build_model(
     Raises:
         ValueError: All embeddings are tied, but the vocabularies differ in size.
     """
-    source_embedding = _embedding(source_size, config.embedding_size)
-    target_embedding = _embedding(target_size, config.embedding_size)
-    if config.tie_embeddings == "all":
-        if source_size != target_size:
-            raise ValueError(f"one embedding for vocabularies of {source_size} and {target_size}")
-        source_embedding = target_embedding
+    width, tie = config.embedding_size, config.tie_embeddings
+    if tie == "all" and source_size != target_size:
+        raise ValueError(f"one embedding for vocabularies of {source_size} and {target_size}")
+    target_embedding = Embedding(target_size, width, tied=tie != "none")
+    source_embedding = target_embedding
+    if tie != "all":
+        source_embedding = Embedding(source_size, width, tied=False)
     encoder = Encoder(
         source_embedding, config.cell, config.encoder_size, config.encoder_layers, config.dropout
     )
-    tied = None if config.tie_embeddings == "none" else target_embedding
+    tied = None if tie == "none" else target_embedding
     decoder = _build_decoder(config)
     output = OutputLayer(
         decoder.output_size, config.bottleneck, target_size, tied, config.output_dropout
     )
     return Seq2Seq(encoder, decoder, target_embedding, output, autocast)
-
-
-def _embedding(entries: int, size: int) -> nn.Embedding:
-    embedding = nn.Embedding(entries, size)
-    nn.init.uniform_(embedding.weight, -0.1, 0.1)
-    return embedding
 
 
 def _build_decoder(config: ModelConfig) -> Decoder:

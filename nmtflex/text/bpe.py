@@ -18,7 +18,7 @@ from nmtflex.errors import DataError
 
 MARKER = "@@"
 HEADER = "#version: 0.2"
-LEARN_FROM = 300_000  # distinct words, the most frequent; subword-nmt takes about 1 kB for each
+LEARN_FROM = 200_000  # distinct words, the most frequent; subword-nmt takes about 1 kB for each
 END = "</w>"  # subword-nmt's mark on a word's last character
 _CLASH = re.compile("@(?=\ue000*@)")
 _ESCAPED = re.compile("@\ue000(?=\ue000*@)")
@@ -117,6 +117,20 @@ def _parse(text: str, path: Path | str) -> list[tuple[str, str]]:
     return pairs
 
 
+def worth_learning_from(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the most frequent words, so many that learning takes a bounded amount of memory."""
+    words = sorted(filter(_has_pairs, counts), key=lambda word: (-counts[word], word))
+    return {word: counts[word] for word in words[:LEARN_FROM]}
+
+
+def _has_pairs(word: str) -> bool:
+    """Say whether a word is more than one symbol to subword-nmt, which parts them by white space.
+
+    Other white space inside a word would mislead it.
+    """
+    return len(word) > 1 and word.split() == [word]
+
+
 def learn_bpe(counts: Mapping[str, int], merges: int) -> BPE:
     """Learn merges from word counts; fewer than asked for where no pair is seen twice.
 
@@ -126,15 +140,12 @@ def learn_bpe(counts: Mapping[str, int], merges: int) -> BPE:
     """
     from subword_nmt.learn_bpe import learn_bpe as learn
 
-    # subword-nmt finds symbols by their white space, so other white space inside a word misleads
-    # it; and it fails where there is no pair at all.
-    words = [word for word in counts if len(word) > 1 and word.split() == [word]]
+    words = [word for word in counts if _has_pairs(word)]
     if not words:
-        return BPE([])
-    words.sort(key=lambda word: (-counts[word], word))
+        return BPE([])  # subword-nmt fails where there is no pair at all
     codes = io.StringIO(newline="\n")
     # Its progress bar and its remark on running out of pairs go to standard error.
     with contextlib.redirect_stderr(io.StringIO()):
-        entries = (f"{escape(word)} {counts[word]}\n" for word in words[:LEARN_FROM])
+        entries = (f"{escape(word)} {counts[word]}\n" for word in words)
         learn(entries, codes, merges, is_dict=True)
     return BPE(_parse(codes.getvalue(), "codes"))

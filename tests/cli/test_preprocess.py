@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -117,6 +118,19 @@ def test_bad_data_is_one_line_and_exit_code_1(command_line, corpus, tmp_path):
         f"line i of one must translate line i of the other"
     )
     assert not (tmp_path / "out").exists()
+
+
+def test_a_signal_leaves_nothing_behind(command_line, corpus, tmp_path, monkeypatch):
+    def interrupted(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        yield ["a"], ["x"]
+
+    monkeypatch.setattr("nmtflex.corpus.prepare.read_pairs", interrupted)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit, match="143"):
+        command_line("preprocess", *corpus, "--out", tmp_path / "made" / "out")
+    assert list((tmp_path / "made").iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_progress_on_a_terminal_goes_to_standard_error(corpus, tmp_path):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -44,6 +46,22 @@ def test_items_are_read_no_faster_than_results_are_taken(workers):
 def test_an_error_in_a_worker_arrives(workers):
     with pytest.raises(DataError, match="item 3"):
         list(ordered_map(partial(setup, complain), [3, 4], workers))
+
+
+def test_workers_end_with_a_parent_that_is_killed():
+    script = (
+        "from functools import partial\n"
+        "from time import sleep\n"
+        "from nmtflex.corpus.workers import ordered_map\n"
+        "def setup(): return sleep\n"
+        "if __name__ == '__main__':\n"
+        "    for _ in ordered_map(setup, iter(lambda: 0.01, None), 2): print(flush=True)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout.readline() == b"\n"
+        parent.kill()
+        # The workers hold the pipe open for as long as they live.
+        assert parent.communicate(timeout=20)[0].strip() == b""
 
 
 def test_a_worker_that_dies_is_reported():

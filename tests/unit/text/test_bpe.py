@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtflex.errors import DataError
-from nmtflex.text.bpe import BPE, escape, learn_bpe, unescape
+from nmtflex.text import bpe as bpe_module
+from nmtflex.text.bpe import BPE, escape, learn_bpe, unescape, worth_learning_from
 
 WORDS = st.text(st.characters(exclude_characters="\n ", exclude_categories=["Cs"]), min_size=1)
 CLASHING = st.text("@\ue000ab", min_size=1)
@@ -69,6 +70,12 @@ def test_learning_stops_quietly_where_no_pair_is_seen_twice(capsys):
 
 def test_words_with_white_space_inside_are_not_learned_from():
     assert list(learn_bpe({"a\u3000b": 9, "cd": 2}, 10).ranks) == [("c", "d</w>")]
+
+
+def test_learning_is_bounded_to_the_most_frequent_words(monkeypatch):
+    monkeypatch.setattr(bpe_module, "LEARN_FROM", 3)
+    counts = {"rare": 1, "of": 9, "a": 99, "in": 4, "x\u3000y": 9, "at": 4, "an": 4}
+    assert worth_learning_from(counts) == {"of": 9, "an": 4, "at": 4}
 
 
 def test_splits_as_subword_nmt_does():
