@@ -38,14 +38,14 @@ def score(
     Natural logarithm, EOS counted. Reads --source and --target, or from standard input lines of
     source, tab, target. A line is segmented anew, and unknown words count as the unknown token.
     """
-    from nmtflex.corpus.readers import read_stream
-    from nmtflex.decoding.forced import PairScore, paired_lines, score_lines, split_columns
+    from nmtflex.corpus.readers import read_pairs, read_stream
+    from nmtflex.decoding.forced import PairScore, score_lines, split_columns
     from nmtflex.model.run import load_run
 
     if per_token and as_json:
         raise OptionError("--per-token has no effect with --json, which prints both numbers")
     if source and target:
-        pairs = paired_lines(source, target)
+        pairs = read_pairs(source, target)
     elif source or target:
         given, missing = ("source", "target") if source else ("target", "source")
         raise OptionError(f"--{given} {source or target} needs --{missing} FILE too")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from nmtflex.corpus.readers import read_lines
+from nmtflex.corpus.readers import read_pairs
 from nmtflex.errors import DataError
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.tokenizers import build_tokenizer
@@ -24,30 +24,18 @@ Lines = tuple[list[str], list[str]]  # source and target, line by line
 TokenPair = tuple[list[str], list[str]]  # of one sentence pair
 
 
-def read_pairs(source: Path, target: Path) -> Iterator[Lines]:
+def read_chunks(source: Path, target: Path) -> Iterator[Lines]:
     """Yield chunks of a corpus's pairs.
 
     Raises:
         DataError: The files have different numbers of lines, or none.
     """
-    readers = read_lines(source), read_lines(target)
-    total = 0
-    while True:
-        chunk = list(islice(readers[0], CHUNK)), list(islice(readers[1], CHUNK))
-        if len(chunk[0]) != len(chunk[1]):
-            counts = [
-                total + len(lines) + sum(1 for _ in reader)
-                for lines, reader in zip(chunk, readers, strict=True)
-            ]
-            raise DataError(
-                f"{source} has {counts[0]} lines but {target} has {counts[1]}; "
-                f"line i of one must translate line i of the other"
-            )
-        if not chunk[0]:
-            break
-        yield chunk
-        total += len(chunk[0])
-    if not total:
+    pairs = read_pairs(source, target)
+    empty = True
+    while chunk := list(islice(pairs, CHUNK)):
+        empty = False
+        yield [line for line, _ in chunk], [line for _, line in chunk]
+    if empty:
         raise DataError(f"{source} and {target} are empty; a corpus needs at least one line")
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import nmtflex
 from nmtflex.config import FORMAT, PreprocessConfig
-from nmtflex.corpus.passes import Encode, Filter, Lines, Tokenise, read_pairs
+from nmtflex.corpus.passes import Encode, Filter, Lines, Tokenise, read_chunks
 from nmtflex.corpus.readers import find_text, starts_with_mark
 from nmtflex.corpus.splits import PairCount, SplitWriter
 from nmtflex.corpus.store import MANIFEST, SIDES, PreparedCorpus, open_prepared, raw_path
@@ -272,7 +272,7 @@ class _Preparation:
 
 
 def _chunks(corpora: list[Corpus]) -> Iterator[Lines]:
-    return (chunk for corpus in corpora for chunk in read_pairs(*corpus))
+    return (chunk for corpus in corpora for chunk in read_chunks(*corpus))
 
 
 def _load_like(folder: Path, config: PreprocessConfig) -> TextPipeline:

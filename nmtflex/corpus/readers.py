@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import itertools
 import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -126,9 +127,9 @@ def _lines(blocks: Iterable[bytes], name: str) -> Iterator[str]:
             fresh = False
         head, newline, tail = block.rpartition(b"\n")
         if newline:
-            lines = _decode(b"".join(pending) + head, name, number)
-            yield from lines
-            number += len(lines)
+            data = b"".join(pending) + head
+            yield from _decode(data, name, number)
+            number += data.count(b"\n") + 1
             pending = []
         if tail:
             pending.append(tail)
@@ -136,23 +137,51 @@ def _lines(blocks: Iterable[bytes], name: str) -> Iterator[str]:
         yield from _decode(b"".join(pending), name, number)
 
 
-def _decode(data: bytes, name: str, before: int) -> list[str]:
-    r"""Decode lines parted by "\n"; ``before`` is the number of lines before them."""
+def _decode(data: bytes, name: str, before: int) -> Iterator[str]:
+    r"""Decode lines parted by "\n"; ``before`` is the number of lines before them.
+
+    What stands before a fault is yielded first, so that a stream loses nothing that was good.
+    """
+    fault = data.find(b"\0")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line, column = _place(data, error.start)
+        fault = min(error.start, fault) if fault >= 0 else error.start
+    if fault < 0:
+        yield from text.split("\n")
+        return
+    good, newline, _ = data[:fault].rpartition(b"\n")
+    if newline:
+        yield from good.decode("utf-8").split("\n")
+    line, column = _place(data, fault)
+    where = f"{name}:{before + line}"
+    if data[fault] == 0:
         raise DataError(
-            f"{name}:{before + line}: not valid UTF-8 (byte 0x{data[error.start]:02x} at column "
-            f"{column}); convert the file with iconv"
-        ) from error
-    if "\0" in text:
-        line, column = _place(data, data.index(b"\0"))
-        raise DataError(
-            f"{name}:{before + line}: NUL byte at column {column}; the file is not plain text, "
-            f"or is UTF-16: convert it with iconv"
+            f"{where}: NUL byte at column {column}; the file is not plain text, or is UTF-16: "
+            f"convert it with iconv"
         )
-    return text.split("\n")
+    raise DataError(
+        f"{where}: not valid UTF-8 (byte 0x{data[fault]:02x} at column {column}); convert the "
+        f"file with iconv"
+    )
+
+
+def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Yield the lines of two parallel files side by side.
+
+    Raises:
+        DataError: One has fewer lines than the other, or cannot be read.
+    """
+    files = read_lines(source), read_lines(target)
+    for count, (left, right) in enumerate(itertools.zip_longest(*files)):
+        if left is None or right is None:
+            longer = count + 1 + sum(1 for _ in files[left is None])
+            counts = (count, longer) if left is None else (longer, count)
+            raise DataError(
+                f"{source} has {counts[0]} lines but {target} has {counts[1]}; "
+                f"line i of one must translate line i of the other"
+            )
+        yield left, right
 
 
 def _place(data: bytes, position: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ vocabulary fits, else uint32), and ``train.source.offsets`` (int64): sentence i 
 from __future__ import annotations
 
 import hashlib
+import json
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -135,8 +136,9 @@ class PreparedCorpus:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 that changes with anything in the folder: the manifest holds every file's."""
-        return hashlib.sha256((self.folder / MANIFEST).read_bytes()).hexdigest()
+        """SHA-256 that changes with any file of the folder, and not with where it was made."""
+        files = json.dumps(self.manifest["files"], sort_keys=True)
+        return hashlib.sha256(files.encode()).hexdigest()
 
     def store(self, split: str, side: Side) -> TokenStore:
         """Return the ids of one side of a split.

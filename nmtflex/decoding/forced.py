@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
-from nmtflex.corpus.readers import read_lines
 from nmtflex.decoding.batching import batches, buffers
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.errors import DataError
@@ -108,24 +105,6 @@ def score_lines(
         values = log_probabilities(models, ids, batch_sentences)
         for value, (_, target) in zip(values, ids, strict=True):
             yield PairScore(value, len(target) + 1)
-
-
-def paired_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Read two files side by side.
-
-    Raises:
-        DataError: One has fewer lines than the other, or cannot be read.
-    """
-    files = read_lines(source), read_lines(target)
-    for count, (left, right) in enumerate(itertools.zip_longest(*files)):
-        if left is None or right is None:
-            longer = count + 1 + sum(1 for _ in files[left is None])
-            counts = (count, longer) if left is None else (longer, count)
-            raise DataError(
-                f"{source} has {counts[0]} lines, but {target} has {counts[1]}; line n of one "
-                f"must translate line n of the other"
-            )
-        yield left, right
 
 
 def split_columns(lines: Iterable[str], name: str) -> Iterator[tuple[str, str]]:

@@ -125,7 +125,7 @@ def test_a_signal_leaves_nothing_behind(command_line, corpus, tmp_path, monkeypa
         os.kill(os.getpid(), signal.SIGTERM)
         yield ["a"], ["x"]
 
-    monkeypatch.setattr("nmtflex.corpus.prepare.read_pairs", interrupted)
+    monkeypatch.setattr("nmtflex.corpus.prepare.read_chunks", interrupted)
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit, match="143"):
         command_line("preprocess", *corpus, "--out", tmp_path / "made" / "out")

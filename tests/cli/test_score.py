@@ -81,7 +81,7 @@ def test_different_line_counts(command_line, files, tiny_run, source, target, co
     source, target = files(source, target)
     result = command_line("score", tiny_run, *ONE_THREAD, "--source", source, "--target", target)
     assert result.code == 1
-    assert f"{source} has {counts[0]} lines, but {target} has {counts[1]}" in result.err
+    assert f"{source} has {counts[0]} lines but {target} has {counts[1]}" in result.err
 
 
 @pytest.mark.parametrize(("line", "columns"), [("a b", 1), ("a\tb\tc", 3)])

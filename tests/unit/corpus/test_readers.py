@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from nmtflex.corpus import readers
-from nmtflex.corpus.readers import find_text, read_lines, read_stream, starts_with_mark
+from nmtflex.corpus.readers import find_text, read_lines, read_pairs, read_stream, starts_with_mark
 from nmtflex.errors import DataError
 
 PACK = {
@@ -173,3 +173,25 @@ def test_a_file_given_for_a_prefix(tmp_path):
     (tmp_path / "train.en").touch()
     with pytest.raises(DataError, match="give the prefix without the language"):
         find_text(tmp_path / "train.en", "en")
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"), [(b"x\xffy", "not valid UTF-8"), (b"x\0y", "NUL byte"), (b"\0\xff", "NUL")]
+)
+def test_what_stands_before_a_fault_is_given_first(tmp_path, bad, words):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\ntwo\n" + bad + b"\nfour\n")
+    lines = read_lines(path)
+    assert [next(lines), next(lines)] == ["one", "two"]
+    with pytest.raises(DataError, match=f"a.txt:3: {words}"):
+        next(lines)
+
+
+def test_parallel_files_of_unequal_length_are_named_with_their_counts(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("a\nb\nc\n")
+    two.write_text("A\n")
+    with pytest.raises(DataError, match="one has 3 lines but .*two has 1"):
+        list(read_pairs(one, two))
+    with pytest.raises(DataError, match="two has 1 lines but .*one has 3"):
+        list(read_pairs(two, one))

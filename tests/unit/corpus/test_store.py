@@ -71,10 +71,13 @@ def test_a_prepared_folder_opens(prepared):
     assert corpus.fingerprint == open_prepared(prepared).fingerprint
 
 
-def test_the_fingerprint_changes_with_the_manifest(prepared):
+def test_the_fingerprint_changes_with_a_file_and_not_with_where_it_was_made(prepared):
     before = open_prepared(prepared).fingerprint
     manifest = json.loads((prepared / "manifest.json").read_text())
-    (prepared / "manifest.json").write_text(json.dumps(manifest | {"more": 1}))
+    (prepared / "manifest.json").write_text(json.dumps(manifest | {"made_of": "elsewhere"}))
+    assert open_prepared(prepared).fingerprint == before
+    manifest["files"]["valid.source.bin"]["sha256"] = "0" * 64
+    (prepared / "manifest.json").write_text(json.dumps(manifest))
     assert open_prepared(prepared).fingerprint != before
 
 
