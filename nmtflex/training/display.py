@@ -67,7 +67,7 @@ class Display:
         now = time.monotonic()
         passed = now - self.marked
         if self.live:
-            if passed > 0.5:
+            if passed > 0.5 or not self.speed:
                 self._measure(now)
             numbers = f"{self.speed:,.0f} tokens/s  loss {loss:.3f}  norm {norm:.2f}"
             self.bar.update(self.task, completed=update, epoch=epoch, numbers=numbers)

@@ -112,3 +112,13 @@ def test_missing_json(tmp_path):
     with pytest.raises(DataError) as caught:
         read_json(path, DataError)
     assert str(caught.value) == f"{path}: No such file or directory"
+
+
+def test_a_write_that_fails_says_of_what(tmp_path, monkeypatch):
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left") as caught, atomic_file(tmp_path / "a"):
+        pass
+    assert caught.value.filename == str(tmp_path / "a")
