@@ -22,8 +22,8 @@ nmtflex preprocess --source-lang en --target-lang ja --out "$prepared" \
   --train "$corpus/train" --valid "$corpus/valid" --test "$corpus/test"
 
 step "Train: global attention"
-nmtflex train "$prepared" --run "$run" --attention global \
-  --embedding-size 128 --encoder-size 128 --decoder-size 256 --epochs 6
+nmtflex train "$prepared" --run "$run" --attention global --embedding-size 128 \
+  --encoder-size 128 --decoder-size 256 --batch-sentences 32 --epochs 5
 
 step "Translate: held-out sentences"
 head -n 5 "$corpus/test.en" > "$folder/sample.en"

@@ -12,10 +12,11 @@ prepare "$OUT/multi30k.prepared" --source-lang de --target-lang en \
   --train "$DATA/train" --valid "$DATA/val" --test "$DATA/test2016" \
   --source-tokenizer moses --target-tokenizer moses --bpe 8000 --joint
 
-# Dropout, label smoothing and shared embeddings: 29,000 pairs are few.
+# Dropout, label smoothing and shared embeddings: 29,000 pairs are few. bfloat16 halves the time on a CPU with
+# AVX-512 BF16 or AMX; without either, float32 is faster.
 $NMTFLEX train "$OUT/multi30k.prepared" --run "$OUT/multi30k" \
   --decoder luong --score general --embedding-size 256 --encoder-size 256 --decoder-size 512 \
   --bottleneck 256 --tie-embeddings all --dropout 0.3 --output-dropout 0.3 --label-smoothing 0.1 \
-  --batch-tokens 2048 --epochs 25 --plateau 1 --patience 5
+  --batch-tokens 2048 --epochs 12 --plateau 1 --dtype bfloat16
 
 $NMTFLEX eval "$OUT/multi30k" --split test --beam 5

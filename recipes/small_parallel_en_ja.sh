@@ -13,7 +13,7 @@ prepare "$OUT/enja.prepared" --source-lang en --target-lang ja \
   --train "$DATA/train" --valid "$DATA/dev" --test "$DATA/test" --min-frequency 2
 
 $NMTFLEX train "$OUT/enja.prepared" --run "$OUT/enja" \
-  --attention global --score additive --decoder bahdanau \
+  --attention global --score additive --decoder luong \
   --embedding-size 128 --encoder-size 128 --decoder-size 256 --dropout 0.2 \
   --batch-sentences 64 --lr 1e-3 --clip 3 --epochs 6
 

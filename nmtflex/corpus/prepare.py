@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,15 +71,16 @@ def prepare(config: PreprocessConfig, progress: Progress = lambda *_: None) -> P
     return open_prepared(config.out)
 
 
-def describe_reasons(max_length: Iterable[int], max_ratio: float) -> dict[str, str]:
-    """Say for a person why pairs were dropped, for each of ``passes.REASONS``."""
-    source, target = max_length
+def describe_reasons(max_length: Collection[int], max_ratio: float) -> dict[str, str]:
+    """Say for a person why pairs may be dropped; a rule that is off is no reason."""
+    source, target = (limit or "any number of" for limit in max_length)
     limit = f"{source}" if source == target else f"{source} (source) or {target} (target)"
-    return {
-        "empty": "with an empty side",
-        "too_long": f"longer than {limit} tokens",
-        "ratio": f"with a length ratio above {max_ratio:g}",
-    }
+    reasons = {"empty": "with an empty side"}
+    if any(max_length):
+        reasons["too_long"] = f"longer than {limit} tokens"
+    if max_ratio:
+        reasons["ratio"] = f"with a length ratio above {max_ratio:g}"
+    return reasons
 
 
 class _Preparation:

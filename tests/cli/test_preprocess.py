@@ -36,7 +36,7 @@ def test_it_makes_the_folder_and_reports(command_line, corpus, tmp_path):
     lines = result.err.splitlines()
     assert (
         "nmtflex: train: 3 pairs read, 2 kept, 1 dropped (1 with an empty side, "
-        "0 longer than 7 tokens, 0 with a length ratio above 0); "
+        "0 longer than 7 tokens); "
         "unknown tokens: 0.00 % source, 0.00 % target"
     ) in lines
     assert (

@@ -97,6 +97,11 @@ def test_reasons_in_words_name_the_limits():
     assert describe_reasons((1, 1), 2.5)["ratio"] == "with a length ratio above 2.5"
 
 
+def test_a_rule_that_is_off_is_no_reason():
+    assert list(describe_reasons((0, 0), 0)) == ["empty"]
+    assert list(describe_reasons((0, 7), 0)) == ["empty", "too_long"]
+
+
 def test_the_default_limit_is_higher_for_characters(write, run):
     line = "x" * 101
     corpus = run(train=[write("train", "a\n", f"{line}\n")], target_tokenizer="char")
