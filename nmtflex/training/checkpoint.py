@@ -45,6 +45,15 @@ def save_checkpoint(
         shutil.rmtree(outdated)
 
 
+def clear_leftovers(folder: RunFolder) -> None:
+    """Delete what a training that was killed while writing left under temporary names."""
+    for path in folder.checkpoints.glob(".*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
 def save_best(folder: RunFolder, model: Seq2Seq, about: dict[str, str]) -> None:
     """Write the weights that translate, by default."""
     save_tensors(folder.best, model_tensors(model), about)

@@ -19,7 +19,7 @@ from nmtflex.files import atomic_folder, write_json
 from nmtflex.model.device import open_device, storage_dtype
 from nmtflex.model.run import RunFolder, read_run_config
 from nmtflex.model.seq2seq import Seq2Seq, build_model
-from nmtflex.training.checkpoint import load_checkpoint
+from nmtflex.training.checkpoint import clear_leftovers, load_checkpoint
 from nmtflex.training.loop import Trainer
 from nmtflex.training.progress import Progress
 
@@ -45,6 +45,7 @@ def open_training(
     if folder.path.exists():
         _check_same(folder, config, (model_config, train_config, device_config))
         write_json(folder.config, config)
+        clear_leftovers(folder)
     else:
         _make(folder.path, corpus.folder, config)
     place = open_device(device_config)

@@ -204,6 +204,16 @@ def test_a_full_disk_leaves_the_checkpoint_before(train, tmp_path, monkeypatch):
     assert train(run, "--updates", 8).code == 0
 
 
+def test_what_a_killed_training_left_half_written_is_removed(train, tmp_path):
+    run = tmp_path / "run"
+    train(run, "--updates", 2)
+    (run / "checkpoints" / ".update-00000004.x1").mkdir()
+    (run / "checkpoints" / ".update-00000004.x1" / "weights.safetensors").write_text("half")
+    (run / "checkpoints" / ".best.safetensors.x2").write_text("half")
+    assert train(run, "--updates", 4).code == 0
+    assert list((run / "checkpoints").glob(".*")) == []
+
+
 def test_the_rate_halves_from_an_epoch_on(train, tmp_path):
     train(tmp_path / "run", "--epochs", 4, "--lr", 0.008, "--halve-from", 3)
     rates = [float(row["learning_rate"]) for row in rows(tmp_path / "run", "valid")]
