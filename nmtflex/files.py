@@ -18,9 +18,16 @@ from nmtflex.errors import NmtflexError
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file that takes ``path``'s place when the block ends without an error.
 
+    A link stays a link to the new file; what is no regular file (``/dev/null``) is written to.
+
     Raises:
         OSError: What the system says (a full disk, say); ``path`` is then as it was before.
     """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
@@ -28,7 +35,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o644)
+        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
@@ -52,12 +59,19 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             if item.is_file():
                 with item.open("rb") as file:
                     os.fsync(file.fileno())
-        temporary.chmod(0o755)
+        temporary.chmod(0o777 & ~_umask())
         temporary.rename(path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     sync_folder(path.parent)
+
+
+def _umask() -> int:
+    """Return the permissions that the user withholds; there is no way to read them but to set."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def sync_folder(path: Path) -> None:

@@ -9,8 +9,13 @@ set -euo pipefail
 
 folder=${1:-demo}
 corpus=$folder/corpus prepared=$folder/prepared run=$folder/run
+if [ -d "$folder" ] && [ ! -e "$folder/.nmtflex-demo" ]; then
+  echo "demo.sh: $folder is there already and no demo made it; name another folder" >&2
+  exit 1
+fi
 rm -rf "$corpus" "$prepared" "$run"
 mkdir -p "$folder"
+touch "$folder/.nmtflex-demo"
 
 step() { printf '\n\033[1m== %s\033[0m\n' "$*" >&2; }
 

@@ -89,7 +89,9 @@ def _complain(message: str) -> None:
 
 
 def _command_line_message(error: Exception) -> str:
-    """Return Click's message, and the value where the message leaves it out."""
+    """Return Click's message, with the nearest option or the value where it leaves them out."""
+    if close := getattr(error, "possibilities", None):  # the likeliest first
+        return f"No such option: {error.option_name}; did you mean {close[0]}?"  # type: ignore[attr-defined]
     message: str = error.format_message()  # type: ignore[attr-defined]
     refusal: Any = error.__cause__  # pydantic's, if there is one
     value = repr(refusal.errors()[0]["input"]) if hasattr(refusal, "errors") else ""

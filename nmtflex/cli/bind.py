@@ -234,6 +234,8 @@ def _read_options(path: Path, fields: dict[str, Any]) -> tuple[dict[str, Any], T
                 revive(name, fields[name], tables[name])
                 values[name] = tables[name]["kind"]
             else:
+                if type(value) is int and fields[name] in (str, str | None):
+                    value = str(value)  # validate-every = 500, without quotes
                 revive(name, fields[name], value)
                 values[name] = value
         except OptionError as error:

@@ -33,7 +33,7 @@ def toy(options: GenerateToyConfig) -> None:
 
 @command(generate_app, "copy")
 def copy(options: GenerateCopyConfig) -> None:
-    """Write a copy task (paper 001): the target repeats the source's random symbols.
+    """Write a copy task (Britz et al. 2017): the target repeats the source's random symbols.
 
     Lengths are uniform over 1..L; the paper's 0..L has empty pairs, from which nothing is learned.
     Held-out sequences are not in training, but for lengths so short that training has them all.

@@ -20,10 +20,11 @@ def train(train: TrainConfig, model: ModelConfig, device: DeviceConfig) -> None:
     trainer = open_training(model, train, device)
     progress = trainer.progress
     weights = sum(parameter.numel() for parameter in trainer.model.parameters())
-    if trainer.finished():
+    if trainer.done():
+        limit = "--patience" if trainer.out_of_patience() else "--epochs or --updates"
         note(
             f"{train.run} is finished: {progress.update:,} updates, {progress.epoch} epochs; "
-            f"raise --epochs or --updates to go on"
+            f"raise {limit} to go on"
         )
         return
     word = f"resuming {train.run} at update {progress.update:,}" if progress.update else "training"

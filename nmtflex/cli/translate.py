@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -57,6 +58,8 @@ def translate(
     if interactive:  # a person waits for each line
         written = dataclasses.replace(written, buffer=1)
     lines = read_lines(input) if input else read_stream(sys.stdin.buffer, STDIN)
+    if input:  # an unreadable one must not empty the output
+        lines = itertools.chain(list(itertools.islice(lines, 1)), lines)
     with _opened(output) as out, _progress(quiet=interactive or out.isatty()) as report:
         translate_stream(translator, lines, out, written, report)
 

@@ -31,7 +31,7 @@ class PreprocessConfig(Config):
         Literal["ipadic", "unidic-lite"], Opt("Dictionary of the mecab tokenizer.")
     ] = "ipadic"
     bpe: Annotated[
-        int, Opt("BPE merges learned by subword-nmt; 0 for words (paper 001: 16000).", ge=0)
+        int, Opt("BPE merges learned by subword-nmt; 0 for words (Britz et al.: 16000).", ge=0)
     ] = 0
     joint: Annotated[
         bool,
@@ -40,17 +40,17 @@ class PreprocessConfig(Config):
         ),
     ] = False
     source_vocabulary: Annotated[
-        int, Opt("Most frequent source tokens kept; 0 keeps all (paper 000: 80000).", ge=0)
+        int, Opt("Most frequent source tokens kept; 0 keeps all (Shu and Nakayama: 80000).", ge=0)
     ] = 0
     target_vocabulary: Annotated[
-        int, Opt("Most frequent target tokens kept; 0 keeps all (paper 000: 40000).", ge=0)
+        int, Opt("Most frequent target tokens kept; 0 keeps all (Shu and Nakayama: 40000).", ge=0)
     ] = 0
     min_frequency: Annotated[int, Opt("Times a token must be seen to be kept.", ge=1)] = 1
     max_length: Annotated[
         int | None,
         Opt(
             "Longest training sentence on either side, in tokens before BPE; 0 for no limit; "
-            "default 100, or 500 for characters (paper 000: 50).",
+            "default 100, or 500 for characters (Shu and Nakayama: 50).",
             ge=0,
         ),
     ] = None
@@ -144,13 +144,13 @@ class GenerateCopyConfig(Config):
     max_length: Annotated[
         int,
         Opt(
-            "L: lengths are uniform over 1..L tokens (paper 001: 0..L, for L 10, 50, 100, 200; an "
-            "empty pair would be dropped by preprocess).",
+            "L: lengths are uniform over 1..L tokens (Britz et al.: 0..L, for L 10, 50, 100, 200; "
+            "an empty pair would be dropped by preprocess).",
             ge=1,
         ),
     ] = 50
-    vocabulary: Annotated[int, Opt("Different symbols (paper 001: 20).", ge=1)] = 20
-    train: Annotated[int, Opt("Training sequences (paper 001: 100000).", ge=1)] = 100_000
-    valid: Annotated[int, Opt("Validation sequences (paper 001: 1000).", ge=0)] = 1000
+    vocabulary: Annotated[int, Opt("Different symbols (Britz et al.: 20).", ge=1)] = 20
+    train: Annotated[int, Opt("Training sequences (Britz et al.: 100000).", ge=1)] = 100_000
+    valid: Annotated[int, Opt("Validation sequences (Britz et al.: 1000).", ge=0)] = 1000
     test: Annotated[int, Opt("Test sequences.", ge=0)] = 1000
     seed: Annotated[int, Opt("Seed; the same one draws the same corpus.", ge=0)] = 1

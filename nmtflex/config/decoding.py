@@ -36,9 +36,12 @@ class DeviceConfig(Config):
 class SearchConfig(Config):
     """Beam search."""
 
-    beam: Annotated[int, Opt("Beam size; 1 is greedy search (paper 000: 20).", ge=1, le=1000)] = 5
+    beam: Annotated[
+        int, Opt("Beam size; 1 is greedy search (Shu and Nakayama: 20).", ge=1, le=1000)
+    ] = 5
     length_penalty: Annotated[
-        float, Opt("Alpha in log-probability / length^alpha, EOS counted; 0 turns it off.", ge=0)
+        float,
+        Opt("Alpha in log-probability / length^alpha, EOS counted; 0 turns it off.", ge=0, le=10),
     ] = 1.0
     max_length: Annotated[
         int, Opt("Longest output in tokens; 0 takes 3 x source tokens + 20.", ge=0)

@@ -33,7 +33,11 @@ class GlobalConfig(AttentionConfig):
     ] = "additive"
 
     def faults_in(self, model: ModelConfig) -> list[str]:
-        """Dot products need vectors of one size."""
+        """Dot products need vectors of one size; the additive score alone has units inside."""
+        if model.attention_size and self.score != "additive":
+            return [
+                f"--attention-size {model.attention_size} has no effect on --score {self.score}"
+            ]
         states = 2 * model.encoder_size
         if self.score == "dot" and model.decoder_size != states:
             return [
@@ -48,6 +52,12 @@ class NoneConfig(AttentionConfig):
     """No attention: the decoder sees the encoder's final state only."""
 
     kind: ClassVar[str] = "none"
+
+    def faults_in(self, model: ModelConfig) -> list[str]:
+        """There is no score to have units inside."""
+        if model.attention_size:
+            return [f"--attention-size {model.attention_size} has no effect on --attention none"]
+        return []
 
     def context_size(self, states_size: int) -> int:
         """No context."""
@@ -67,18 +77,22 @@ class ModelConfig(Config):
         ),
     ] = "bahdanau"
     cell: Annotated[Literal["lstm", "gru"], Opt("Recurrent cell of encoder and decoder.")] = "lstm"
-    embedding_size: Annotated[int, Opt("Units of a word embedding (paper 000: 1000).", ge=1)] = 256
-    encoder_size: Annotated[
-        int, Opt("Units of an encoder layer, each direction (paper 000: 1000).", ge=1)
+    embedding_size: Annotated[
+        int, Opt("Units of a word embedding (Shu and Nakayama: 1000).", ge=1)
     ] = 256
-    decoder_size: Annotated[int, Opt("Units of a decoder layer (paper 000: 1000).", ge=1)] = 256
+    encoder_size: Annotated[
+        int, Opt("Units of an encoder layer, each direction (Shu and Nakayama: 1000).", ge=1)
+    ] = 256
+    decoder_size: Annotated[
+        int, Opt("Units of a decoder layer (Shu and Nakayama: 1000).", ge=1)
+    ] = 256
     attention_size: Annotated[
         int, Opt("Units inside the additive score; 0 takes the decoder size.", ge=0)
     ] = 0
-    encoder_layers: Annotated[int, Opt("Encoder layers (paper 001: 2).", ge=1)] = 1
-    decoder_layers: Annotated[int, Opt("Decoder layers (paper 001: 2).", ge=1)] = 1
+    encoder_layers: Annotated[int, Opt("Encoder layers (Britz et al.: 2).", ge=1)] = 1
+    decoder_layers: Annotated[int, Opt("Decoder layers (Britz et al.: 2).", ge=1)] = 1
     bottleneck: Annotated[
-        int, Opt("Linear units before the softmax; 0 for none (paper 000: 600).", ge=0)
+        int, Opt("Linear units before the softmax; 0 for none (Shu and Nakayama: 600).", ge=0)
     ] = 0
     input_feeding: Annotated[
         bool, Opt("luong: feed the last attentional vector into the next step.")

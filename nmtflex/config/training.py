@@ -27,19 +27,24 @@ class TrainConfig(Config):
         Opt("Tokens a batch: sentences x longest side, padding counted (default 4096).", ge=1),
     ] = None
     batch_sentences: Annotated[
-        int | None, Opt("Sentences a batch, instead of --batch-tokens (paper 000: 32).", ge=1)
+        int | None,
+        Opt("Sentences a batch, instead of --batch-tokens (Shu and Nakayama: 32).", ge=1),
     ] = None
     accumulate: Annotated[int, Opt("Batches whose gradients make one update.", ge=1)] = 1
-    lr: Annotated[float, Opt("Adam's learning rate (papers 000, 001: 1e-4).", gt=0)] = 1e-3
+    lr: Annotated[float, Opt("Adam's learning rate (both papers: 1e-4).", gt=0)] = 1e-3
     halve_from: Annotated[
         int,
-        Opt("Halve the rate at the start of this epoch and each later; 0 never (000: 4).", ge=0),
+        Opt(
+            "Halve the rate at the start of this epoch and each later; 0 never (Shu and "
+            "Nakayama: 4).",
+            ge=0,
+        ),
     ] = 0
     plateau: Annotated[
         int, Opt("Halve the rate after this many validations without a new best; 0 never.", ge=0)
     ] = 0
     clip: Annotated[
-        float, Opt("Largest gradient norm; 0 for no clipping (paper 000: 3).", ge=0)
+        float, Opt("Largest gradient norm; 0 for no clipping (Shu and Nakayama: 3).", ge=0)
     ] = 3.0
     label_smoothing: Annotated[
         float, Opt("Probability spread evenly over the vocabulary.", ge=0, lt=1)
@@ -60,7 +65,7 @@ class TrainConfig(Config):
         Opt("Stop after this many validations without a new best; 0 never.", ge=0, may_change=True),
     ] = 0
     keep: Annotated[int, Opt("Last checkpoints kept, beside the best.", ge=1, may_change=True)] = 2
-    seed: Annotated[int, Opt("Seed of initial weights, order and dropout.", ge=0)] = 1
+    seed: Annotated[int, Opt("Seed of initial weights, order and dropout.", ge=0, lt=2**63)] = 1
     log_every: Annotated[
         int, Opt("Updates between rows of metrics.csv.", ge=1, may_change=True)
     ] = 50
@@ -96,6 +101,8 @@ class TrainConfig(Config):
         if self.batch_tokens and self.batch_sentences:
             faults.append("give --batch-tokens or --batch-sentences, not both")
         every = self.validate_every
+        if self.halve_from == 1:
+            faults.append("--halve-from 1 would halve before the first update; lower --lr instead")
         if every is not None and not re.fullmatch(r"[1-9]\d*|(?=.*[1-9])\d+(\.\d+)?m", every):
             faults.append(
                 f"--validate-every must be a number of updates (500) or of minutes (30m), "

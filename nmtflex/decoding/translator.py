@@ -49,7 +49,13 @@ class Translator:
         self._models = models
 
     def translate(self, lines: Sequence[str]) -> list[str]:
-        """Return the best translation of each line; a line without words gives an empty one."""
+        """Return the best translation of each line; a line without words gives an empty one.
+
+        Raises:
+            TypeError: ``lines`` is one string.
+        """
+        if isinstance(lines, str):
+            raise TypeError("translate takes a list of lines, not one string")
         found = self.translate_ids([self.pipeline.source.encode(line) for line in lines])
         return [self.pipeline.target.decode(hypotheses[0].ids) for hypotheses in found]
 

@@ -37,7 +37,6 @@ class Decoder(nn.Module, ABC):
         super().__init__()
         self.stack = stack
         self.attention = attention
-        self.size = size
         self.output_size = output_size
         self.bridge = nn.Linear(encoded_size, stack.state_size * size)
 

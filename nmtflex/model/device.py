@@ -16,7 +16,7 @@ def open_device(config: DeviceConfig) -> torch.device:
     Raises:
         OptionError: The device is not there or has no bfloat16.
     """
-    torch.set_num_threads(config.threads or os.cpu_count() or 1)
+    torch.set_num_threads(config.threads or _cores())
     name = config.device
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -28,6 +28,13 @@ def open_device(config: DeviceConfig) -> torch.device:
         if config.dtype == "bfloat16" and not torch.cuda.is_bf16_supported():
             raise OptionError(f"--dtype bfloat16: {torch.cuda.get_device_name(device)} has none")
     return device
+
+
+def _cores() -> int:
+    """Count the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def storage_dtype(config: DeviceConfig) -> torch.dtype:

@@ -54,7 +54,7 @@ def read_run_config(folder: RunFolder) -> dict[str, Any]:
         RunError: No run, an unreadable one, or one of a newer format.
     """
     if not folder.path.is_dir():
-        raise RunError(f"{folder.path}: no such run folder")
+        raise RunError(f"{folder.path}: no such folder, so no run")
     if not folder.config.exists():
         kind = "a prepared folder" if (folder.path / "manifest.json").exists() else "no run"
         raise RunError(
@@ -92,12 +92,12 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
         raise RunError(f"{path} has no checkpoint yet; let nmtflex train reach a validation")
     place = open_device(device)
     model = build_model(model_config, *sizes, autocast=device.dtype == "bfloat16")
+    model.to(place, storage_dtype(device)).eval()
     try:
         about = load_weights(folder.best, model)
     except RunError as error:
         raise RunError(
             f"{error}; put the weights.safetensors of a checkpoint beside it in its place"
         ) from error
-    model.to(place, storage_dtype(device)).eval()
     pipeline = TextPipeline.load(folder.pipeline)
     return Run(folder, config, model_config, pipeline, model, int(about.get("update", 0)))

@@ -27,20 +27,21 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint, then delete all but the last ``keep``.
 
+    A validation changes no tensor, so where this update was saved before it, what it adds to the
+    progress is all that is written.
+
     Raises:
         OSError: The disk is full, say; the checkpoints before stay as they were.
     """
     path = folder.checkpoints / f"update-{progress.update:08d}"
     about = {"update": str(progress.update)}
-    old = path.with_name(f".old-{path.name}")
-    shutil.rmtree(old, ignore_errors=True)
-    with atomic_folder(path) as temporary:
-        save_tensors(temporary / WEIGHTS, model_tensors(model), about)
-        save_tensors(temporary / TRAINER, _trainer_tensors(model, optimizer), about)
-        write_json(temporary / PROGRESS, progress.to_dict())
-        if path.exists():  # the same update, saved again after its validation
-            path.rename(old)
-    shutil.rmtree(old, ignore_errors=True)
+    if path.exists():
+        write_json(path / PROGRESS, progress.to_dict())
+    else:
+        with atomic_folder(path) as temporary:
+            save_tensors(temporary / WEIGHTS, model_tensors(model), about)
+            save_tensors(temporary / TRAINER, _trainer_tensors(model, optimizer), about)
+            write_json(temporary / PROGRESS, progress.to_dict())
     for outdated in folder.updates()[:-keep]:
         shutil.rmtree(outdated)
 

@@ -73,7 +73,7 @@ class Display:
             self.bar.update(self.task, completed=update, epoch=epoch, numbers=numbers)
         elif passed > QUIET_SECONDS:
             self._measure(now)
-            left = (now - self.began) / (update - self.first) * (self.total - update)
+            left = (now - self.began) / (update - self.first) * max(0, self.total - update)
             self.line(
                 f"epoch {epoch}  update {update:,} of {self.total:,}  {self.speed:,.0f} tokens/s  "
                 f"loss {loss:.3f}  norm {norm:.2f}  left {_clock(left)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import IO
 
 import torch
 from torch import nn
@@ -40,6 +41,7 @@ class Trainer:
         model: On its device.
         optimizer: Over the model's weights.
         progress: How far it is.
+        lock: Kept open while the trainer lives; it keeps other trainings out of the run.
     """
 
     def __init__(
@@ -50,7 +52,9 @@ class Trainer:
         model: Seq2Seq,
         optimizer: torch.optim.Optimizer,
         progress: Progress,
+        lock: IO[str],
     ) -> None:
+        self.lock = lock
         self.config = config
         self.folder = folder
         self.model = model
@@ -74,14 +78,24 @@ class Trainer:
         return (self.config.last_epoch or 0) * math.ceil(len(self.order) / self.config.accumulate)
 
     def finished(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether no update is left to make."""
         progress, config = self.progress, self.config
-        if config.patience and progress.validations_since_best >= config.patience:
+        if self.out_of_patience():
             return True
         if config.updates:
             return progress.update >= config.updates
         last = config.last_epoch or 0
         return progress.epoch > last or (progress.epoch == last and self._epoch_done())
+
+    def out_of_patience(self) -> bool:
+        """Whether too many validations brought no new best."""
+        patience = self.config.patience
+        return bool(patience) and self.progress.validations_since_best >= patience
+
+    def done(self) -> bool:
+        """Whether the training is finished and its last weights are validated."""
+        progress = self.progress
+        return self.finished() and progress.update == progress.validated_update
 
     def _epoch_done(self) -> bool:
         return self.progress.position >= len(self.order)
@@ -118,11 +132,11 @@ class Trainer:
                     )
 
             while True:
-                began = time.monotonic()
                 if self._validation_due():
-                    self._validate(display, metrics, check, began)
+                    self._validate(display, metrics, check)
                 if self.finished():
                     return
+                began = time.monotonic()
                 if self._epoch_done():
                     self._next_epoch()
                 self._update(display, metrics, began)
@@ -203,9 +217,10 @@ class Trainer:
         metrics.write(split, {**common, **values})
         progress.metric_rows += 1
 
-    def _validate(self, display: Display, metrics: Metrics, check: Check, began: float) -> None:
+    def _validate(self, display: Display, metrics: Metrics, check: Check) -> None:
         """Score the weights, keep them if they are the best, adapt the rate, save."""
         progress = self.progress
+        began = time.monotonic()
         result = self.validator(self.model, check) if self.validator else None
         spent = time.monotonic() - began
         progress.seconds += spent

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import platform
 import shutil
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 
@@ -37,18 +38,17 @@ def open_training(
         RunError: The folder is there and is no run, or its checkpoint is damaged.
     """
     corpus = open_prepared(train_config.data)
-    if "train" not in corpus.splits:
-        raise DataError(f"{train_config.data} has no training data; preprocess with --train")
-    _check_vocabularies(model_config, corpus)
+    _check_corpus(model_config, train_config, corpus)
+    place = open_device(device_config)
     folder = RunFolder(train_config.run)
     config = _describe(corpus, model_config, train_config, device_config)
     if folder.path.exists():
         _check_same(folder, config, (model_config, train_config, device_config))
-        write_json(folder.config, config)
-        clear_leftovers(folder)
     else:
         _make(folder.path, corpus.folder, config)
-    place = open_device(device_config)
+    lock = _lock(folder)
+    clear_leftovers(folder)
+    write_json(folder.config, config)
     torch.manual_seed(train_config.seed)
     model = build_model(
         model_config,
@@ -58,12 +58,20 @@ def open_training(
     ).to(place, storage_dtype(device_config))
     optimizer = torch.optim.Adam(model.parameters(), lr=train_config.lr, fused=True)
     progress = _resume(folder, model, optimizer, train_config.lr)
-    return Trainer(train_config, folder, corpus, model, optimizer, progress)
+    return Trainer(train_config, folder, corpus, model, optimizer, progress, lock)
 
 
-def _check_vocabularies(config: ModelConfig, corpus: PreparedCorpus) -> None:
+def _check_corpus(model: ModelConfig, train: TrainConfig, corpus: PreparedCorpus) -> None:
+    """Check what the options ask of the corpus."""
+    if "train" not in corpus.splits:
+        raise DataError(f"{corpus.folder} has no training data; preprocess with --train")
+    if "valid" not in corpus.splits and (train.patience or train.plateau):
+        raise OptionError(
+            f"--patience and --plateau count validations, and {corpus.folder} has no validation "
+            f"data; preprocess with --valid"
+        )
     source, target = corpus.pipeline.source.vocabulary, corpus.pipeline.target.vocabulary
-    if config.tie_embeddings == "all" and source.tokens != target.tokens:
+    if model.tie_embeddings == "all" and source.tokens != target.tokens:
         raise OptionError(
             f"--tie-embeddings all needs one vocabulary for both sides, and {corpus.folder} has "
             f"two ({len(source)} and {len(target)} entries); preprocess with --joint"
@@ -99,6 +107,19 @@ def _make(path: Path, prepared: Path, config: dict[str, Any]) -> None:
         (temporary / "checkpoints").mkdir()
 
 
+def _lock(folder: RunFolder) -> IO[str]:
+    """Keep a second training out of the run; the lock goes with the process, however it ends."""
+    file = (folder.path / ".lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise RunError(
+            f"{folder.path} is being trained by another process; wait for it or stop it first"
+        ) from error
+    return file
+
+
 def _check_same(folder: RunFolder, config: dict[str, Any], groups: tuple[Config, ...]) -> None:
     """Refuse to resume under other options than the run was made with; name each."""
     before = read_run_config(folder)
@@ -110,9 +131,11 @@ def _check_same(folder: RunFolder, config: dict[str, Any], groups: tuple[Config,
         for name, (_, option) in options_of(type(group)).items():
             if option.may_change or name in NOT_COMPARED:
                 continue
-            if old.get(name) != config[section][name]:
+            # An option younger than the run had its default.
+            had = old.get(name, type(group).__dataclass_fields__[name].default)
+            if had != config[section][name]:
                 flag = spelling(name, option)
-                faults.append(f"{flag} was {old.get(name)}, not {config[section][name]}")
+                faults.append(f"{flag} was {had}, not {config[section][name]}")
     if before.get("data") != config["data"]:
         faults.append("the prepared data is not the data it was trained on")
     if faults:

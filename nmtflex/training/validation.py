@@ -12,6 +12,7 @@ from nmtflex.config import BatchConfig, SearchConfig
 from nmtflex.corpus.batches import Batches
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.decoding.translator import Translator
+from nmtflex.errors import DataError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.scoring.run_bleu import run_bleu
 from nmtflex.training.tensors import loss_of
@@ -44,6 +45,8 @@ class Validator:
         self.sources = [source[pair].tolist() for pair in range(len(source))]
         self.references = corpus.raw("valid", "target")
         self.batches = Batches(source, target, batch_tokens)
+        if not len(self.batches.usable):
+            raise DataError(f"{corpus.folder}: every source line of the validation split is empty")
 
     @torch.inference_mode()
     def __call__(self, model: Seq2Seq, check: Callable[[], None]) -> Validation:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
+import os
 import random
 import shutil
 import signal
@@ -20,6 +22,7 @@ from nmtflex.corpus.prepare import prepare
 
 pytestmark = pytest.mark.integration
 
+BEST = Path("checkpoints") / "best.safetensors"
 SMALL = [
     "--embedding-size",
     "8",
@@ -74,9 +77,12 @@ def train(command_line, prepared):
     return run
 
 
+def tensors(path: Path) -> dict[str, list]:
+    return {name: tensor.tolist() for name, tensor in load_file(path).items()}
+
+
 def weights(run: Path) -> dict[str, list]:
-    newest = max((run / "checkpoints").glob("update-*"))
-    return {k: v.tolist() for k, v in load_file(newest / "weights.safetensors").items()}
+    return tensors(max_checkpoint(run) / "weights.safetensors")
 
 
 def rows(run: Path, split: str) -> list[dict[str, str]]:
@@ -128,6 +134,112 @@ def wait_for_rows(path: Path, count: int) -> None:
 
 def max_checkpoint(run: Path) -> Path:
     return max((run / "checkpoints").glob("update-*"))
+
+
+def test_a_run_stopped_in_its_last_validation_is_validated_when_it_goes_on(
+    train, tmp_path, monkeypatch
+):
+    from nmtflex.training.validation import Validator
+
+    def stop(self, model, check):
+        os.kill(os.getpid(), signal.SIGTERM)
+        check()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Validator, "__call__", stop)
+        assert train(tmp_path / "cut", "--updates", 5).code == 128 + signal.SIGTERM
+    assert not (tmp_path / "cut" / "checkpoints" / "best.safetensors").exists()
+    assert train(tmp_path / "cut", "--updates", 5).code == 0
+    assert train(tmp_path / "whole", "--updates", 5).code == 0
+    assert rows(tmp_path / "cut", "valid") == rows(tmp_path / "whole", "valid")
+    assert tensors(tmp_path / "cut" / BEST) == tensors(tmp_path / "whole" / BEST)
+    assert "is finished" in train(tmp_path / "cut", "--updates", 5).err
+
+
+def test_a_full_disk_after_a_validation_leaves_the_checkpoint_made_before_it(
+    train, tmp_path, monkeypatch
+):
+    """Saved by --save-every, then validated at the same update, with a single checkpoint kept."""
+    run = tmp_path / "run"
+    options = ["--keep", 1, "--save-every", 1e-9, "--updates", 4]
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("nmtflex.training.loop.save_best", full)
+        assert train(run, *options).code == 1
+    assert max_checkpoint(run).name == "update-00000004"
+    assert train(run, *options).code == 0
+    assert train(tmp_path / "whole", "--updates", 4).code == 0
+    assert weights(run) == weights(tmp_path / "whole")
+
+
+def test_validation_is_counted_once(train, tmp_path, monkeypatch):
+    from nmtflex.training.validation import Validator
+
+    true_call = Validator.__call__
+
+    def slow(self, model, check):
+        time.sleep(0.5)
+        return true_call(self, model, check)
+
+    monkeypatch.setattr(Validator, "__call__", slow)
+    began = time.monotonic()
+    train(tmp_path / "run", "--updates", 6, "--validate-every", 2)
+    wall = time.monotonic() - began
+    progress = json.loads((max_checkpoint(tmp_path / "run") / "progress.json").read_text())
+    assert 1.5 <= progress["validation_seconds"] <= progress["seconds"] <= wall
+
+
+def test_two_trainings_of_one_run_are_refused(train, tmp_path):
+    train(tmp_path / "run", "--updates", 2)
+    with (tmp_path / "run" / ".lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        outcome = train(tmp_path / "run", "--updates", 4)
+    assert outcome.code == 1
+    assert f"{tmp_path / 'run'} is being trained by another process" in outcome.err
+    assert train(tmp_path / "run", "--updates", 4).code == 0
+
+
+def test_a_device_that_is_not_there_leaves_no_run_behind(train, tmp_path):
+    outcome = train(tmp_path / "run", "--updates", 2, "--device", "cuda:99")
+    assert outcome.code == 2
+    assert "--device cuda:99" in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_out_of_patience_says_what_to_raise(train, tmp_path):
+    options = ["--lr", 1e-12, "--patience", 1]
+    train(tmp_path / "run", *options)
+    assert "raise --patience to go on" in train(tmp_path / "run", *options).err
+
+
+def test_patience_needs_validation_data(train, tmp_path):
+    data = make_prepared(tmp_path, seed=3, valid=None)
+    outcome = train(tmp_path / "run", "--patience", 2, data=data)
+    assert outcome.code == 2
+    assert f"{data} has no validation data" in outcome.err
+
+
+def test_a_validation_split_of_empty_sources_is_refused(train, tmp_path):
+    for lang, text in {"lo": "\n\n", "up": "A\nB\n"}.items():
+        (tmp_path / f"empty.{lang}").write_text(text)
+    data = make_prepared(tmp_path, seed=3, valid=tmp_path / "empty")
+    outcome = train(tmp_path / "run", data=data)
+    assert outcome.code == 1
+    assert f"{data}: every source line of the validation split is empty" in outcome.err
+
+
+def test_float64_weights_come_back_as_they_were(train, tmp_path):
+    from nmtflex.config import DeviceConfig
+    from nmtflex.model.run import load_run
+
+    train(tmp_path / "run", "--updates", 3, "--dtype", "float64")
+    saved = load_file(tmp_path / "run" / "checkpoints" / "best.safetensors")
+    run = load_run(tmp_path / "run", DeviceConfig(device="cpu", threads=1, dtype="float64"))
+    for name, parameter in run.model.named_parameters():
+        assert parameter.equal(saved[name])
 
 
 def test_a_finished_run_says_so(train, tmp_path):
@@ -200,7 +312,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(train, tmp_path, monkeypatch):
     assert outcome.code == 1
     assert outcome.err.splitlines()[-1] == "nmtflex: error: No space left on device"
     assert {path: path.read_bytes() for path in max_checkpoint(run).iterdir()} == before
-    assert [path.name for path in run.rglob(".*")] == []
+    assert list((run / "checkpoints").glob(".*")) == []
     assert train(run, "--updates", 8).code == 0
 
 
@@ -295,10 +407,11 @@ def test_data_without_a_training_split_is_refused(train, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_training_learns_and_its_best_weights_translate(train, command_line, tmp_path, monkeypatch):
-    options = ["--epochs", 25, "--lr", 0.02, "--embedding-size", 24, "--decoder-size", 48]
+def test_training_learns_and_its_best_weights_translate(train, tmp_path):
+    sizes = ["--embedding-size", 24, "--encoder-size", 24, "--decoder-size", 48]
+    options = [*sizes, "--epochs", 40, "--lr", 0.01, "--dropout", 0, "--decoder", "luong"]
     run = tmp_path / "run"
-    assert train(run, *options, "--encoder-size", 24, "--dropout", 0).code == 0
+    assert train(run, *options).code == 0
     bleu = [float(row["bleu"]) for row in rows(run, "valid")]
     assert max(bleu) > 50
     import nmtflex

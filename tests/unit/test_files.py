@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -122,3 +124,24 @@ def test_a_write_that_fails_says_of_what(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left") as caught, atomic_file(tmp_path / "a"):
         pass
     assert caught.value.filename == str(tmp_path / "a")
+
+
+def test_a_link_stays_a_link_and_a_device_is_written_to(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    for path in (tmp_path / "link", Path("/dev/null")):
+        with atomic_file(path) as file:
+            file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+    assert Path("/dev/null").is_char_device()
+
+
+def test_the_umask_holds(tmp_path):
+    before = os.umask(0o077)
+    try:
+        with atomic_file(tmp_path / "secret") as file:
+            file.write(b"x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600

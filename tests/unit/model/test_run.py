@@ -42,7 +42,7 @@ def test_a_moved_run_is_the_same_run(tiny_run, tmp_path):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(RunError, match=r"gone: no such run folder"):
+    with pytest.raises(RunError, match=r"gone: no such folder, so no run"):
         load_run(tmp_path / "gone", CPU)
 
 
