@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +29,7 @@ def score(
     per_token: Annotated[
         bool, typer.Option("--per-token", help="Divide by the target's tokens, EOS counted.")
     ] = False,
-    as_json: Annotated[
+    json: Annotated[
         bool, typer.Option("--json", help="An object a line, with both numbers and the tokens.")
     ] = False,
 ) -> None:
@@ -42,7 +42,7 @@ def score(
     from nmtflex.decoding.forced import PairScore, score_lines, split_columns
     from nmtflex.model.run import load_run
 
-    if per_token and as_json:
+    if per_token and json:
         raise OptionError("--per-token has no effect with --json, which prints both numbers")
     if source and target:
         pairs = read_pairs(source, target)
@@ -53,9 +53,9 @@ def score(
         pairs = split_columns(read_stream(sys.stdin.buffer, STDIN), STDIN)
 
     def as_text(index: int, pair: PairScore) -> str:
-        if as_json:
+        if json:
             possible = math.isfinite(pair.log_probability)  # JSON knows no infinity
-            return json.dumps({
+            return dumps({
                 "index": index,
                 "log_probability": pair.log_probability if possible else None,
                 "per_token": pair.per_token if possible else None,

@@ -19,7 +19,10 @@ class DeviceConfig(Config):
     ] = "auto"
     dtype: Annotated[
         Literal["float32", "float64", "bfloat16"],
-        Opt("Number format; bfloat16 is autocast and needs a device that has it."),
+        Opt(
+            "Number format; bfloat16 is autocast: fast on GPUs and on CPUs with AVX-512 BF16 or "
+            "AMX, slow on others."
+        ),
     ] = "float32"
     threads: Annotated[
         int, Opt("CPU threads; 0 takes all cores.", ge=0, le=1024, may_change=True)

@@ -9,15 +9,18 @@ from nmtflex.errors import NmtflexError
 
 Item = TypeVar("Item")
 
-MAX_POSITIONS = 2**15  # of a batch, padding counted: a very long line takes few others with it
+# Source positions times hypotheses of a batch, padding counted. An additive score makes a tensor of
+# as many rows: a very long line, or a wide beam, takes few others with it.
+MAX_POSITIONS = 2**17
 
 
-def batches(lengths: Sequence[int], sentences: int) -> Iterator[list[int]]:
+def batches(lengths: Sequence[int], sentences: int, beam: int = 1) -> Iterator[list[int]]:
     """Part sentences into batches of like length, the longest first, so that little is padded.
 
     Args:
         lengths: Tokens of each sentence; those without any go into no batch.
         sentences: Most sentences a batch; long ones make smaller batches.
+        beam: Hypotheses a sentence.
 
     Yields:
         Indices into ``lengths``.
@@ -25,7 +28,7 @@ def batches(lengths: Sequence[int], sentences: int) -> Iterator[list[int]]:
     order = sorted((i for i, length in enumerate(lengths) if length), key=lambda i: -lengths[i])
     start = 0
     while start < len(order):
-        size = max(1, min(sentences, MAX_POSITIONS // lengths[order[start]]))
+        size = max(1, min(sentences, MAX_POSITIONS // (beam * lengths[order[start]])))
         yield order[start : start + size]
         start += size
 

@@ -76,7 +76,8 @@ class Translator:
             RunError: The model is broken and predicts NaN.
         """
         found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
-        for batch in batches([len(ids) for ids in sources], self.batch.batch_sentences):
+        lengths = [len(ids) for ids in sources]
+        for batch in batches(lengths, self.batch.batch_sentences, self.search.beam):
             chosen = [sources[index] for index in batch]
             hypotheses = beam_search(self._models, chosen, self.search)
             for index, best in zip(batch, hypotheses, strict=True):

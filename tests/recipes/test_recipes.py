@@ -11,9 +11,17 @@ import typer
 
 from nmtflex.cli import app as cli
 
-RECIPES = sorted(Path(__file__).parents[2].glob("recipes/*_*.sh"))
+FOLDER = Path(__file__).parents[2] / "recipes"
+RECIPES = [FOLDER / "multi30k_de_en.sh", FOLDER / "small_parallel_en_ja.sh"]
 SPLITS = ("train", "val", "valid", "dev", "test", "test2016")
 LANGUAGES = ("de", "en", "ja")
+
+
+def test_every_recipe_is_in_the_table():
+    table = (FOLDER / "README.md").read_text()
+    for recipe in FOLDER.glob("*.sh"):
+        assert recipe.name == "common.sh" or f"`{recipe.name}`" in table
+        subprocess.run(["bash", "-n", recipe], check=True)
 
 
 def commands_of(recipe: Path, tmp_path: Path) -> list[list[str]]:

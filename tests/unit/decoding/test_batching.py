@@ -16,6 +16,12 @@ def test_long_sentences_make_smaller_batches() -> None:
     assert list(batches([1, half, 10 * MAX_POSITIONS, half, 1], 64)) == [[2], [1, 3], [0, 4]]
 
 
+def test_a_wide_beam_makes_smaller_batches() -> None:
+    length = MAX_POSITIONS // 8
+    assert [len(batch) for batch in batches([length] * 8, 64)] == [8]
+    assert [len(batch) for batch in batches([length] * 8, 64, beam=4)] == [2, 2, 2, 2]
+
+
 def test_buffers_yield_what_came_before_a_fault() -> None:
     def items():
         yield from range(5)

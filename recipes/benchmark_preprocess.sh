@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# How fast preprocess is, and how much memory it takes, on two million pairs.
+#
+#   DATA=path/to/multi30k recipes/benchmark_preprocess.sh
+#
+# Repeats Multi30k's training text (words parted at spaces) to 2,001,000 pairs, prepares it with joint
+# BPE of 8,000 merges, then once more with those codes (--like), each in one process.
+source "$(dirname "$0")/common.sh"
+DATA=${DATA:?set DATA to the folder that holds train.de and train.en}
+need "$DATA"/train.{de,en}
+mkdir -p "$OUT"
+
+measure() {
+  if [ -x /usr/bin/time ]; then
+    /usr/bin/time -f "%e seconds, %M kB of memory at most" "$@"
+  else
+    time "$@"
+  fi
+}
+
+for language in de en; do
+  big=$OUT/big.$language
+  if [ ! -f "$big" ]; then
+    text=$(compgen -G "$DATA/train.$language*" | head -n 1)
+    case $text in
+      *.gz) show=zcat ;;
+      *.xz) show=xzcat ;;
+      *.zst) show=zstdcat ;;
+      *) show=cat ;;
+    esac
+    for _ in {1..69}; do $show "$text"; done > "$big.part"
+    mv "$big.part" "$big"
+  fi
+done
+
+rm -rf "$OUT"/big.{learned,like}
+languages="--source-lang de --target-lang en --train $OUT/big"
+measure $NMTFLEX preprocess $languages --bpe 8000 --joint --out "$OUT/big.learned"
+measure $NMTFLEX preprocess $languages --like "$OUT/big.learned" --out "$OUT/big.like"
