@@ -16,8 +16,6 @@ from nmtflex.cli.console import write_line
 from nmtflex.config import BatchConfig, DeviceConfig
 from nmtflex.errors import OptionError
 
-STDIN = "standard input"
-
 
 @command(app, "score")
 def score(
@@ -38,7 +36,7 @@ def score(
     Natural logarithm, EOS counted. Reads --source and --target, or from standard input lines of
     source, tab, target. A line is segmented anew, and unknown words count as the unknown token.
     """
-    from nmtflex.corpus.readers import read_pairs, read_stream
+    from nmtflex.corpus.readers import STANDARD_INPUT, read_pairs, read_stream
     from nmtflex.decoding.forced import PairScore, score_lines, split_columns
     from nmtflex.model.run import load_run
 
@@ -50,7 +48,7 @@ def score(
         given, missing = ("source", "target") if source else ("target", "source")
         raise OptionError(f"--{given} {source or target} needs --{missing} FILE too")
     else:
-        pairs = split_columns(read_stream(sys.stdin.buffer, STDIN), STDIN)
+        pairs = split_columns(read_stream(sys.stdin.buffer), STANDARD_INPUT)
 
     def as_text(index: int, pair: PairScore) -> str:
         if json:

@@ -19,8 +19,6 @@ from nmtflex.cli.console import note, stderr
 from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig
 from nmtflex.errors import OptionError
 
-STDIN = "standard input"
-
 
 @command(app, "translate")
 @command(app, "decode", hidden=True)
@@ -57,7 +55,7 @@ def translate(
     interactive = input is None and sys.stdin.isatty()
     if interactive:  # a person waits for each line
         written = dataclasses.replace(written, buffer=1)
-    lines = read_lines(input) if input else read_stream(sys.stdin.buffer, STDIN)
+    lines = read_lines(input) if input else read_stream(sys.stdin.buffer)
     if input:  # an unreadable one must not empty the output
         lines = itertools.chain(list(itertools.islice(lines, 1)), lines)
     with _opened(output) as out, _progress(quiet=interactive or out.isatty()) as report:

@@ -17,6 +17,7 @@ from nmtflex.errors import DataError
 BLOCK = 1 << 20  # bytes read at once
 PACKED_BLOCK = 1 << 16  # of zst, which gives all that they unpack to at once
 SUFFIXES = ("", ".gz", ".xz", ".zst")
+STANDARD_INPUT = "standard input"  # its name in errors
 
 
 def find_text(prefix: Path, lang: str) -> Path:
@@ -56,7 +57,7 @@ def read_lines(path: Path) -> Iterator[str]:
     return _lines(_blocks(path), str(path))
 
 
-def read_stream(stream: BinaryIO, name: str = "standard input") -> Iterator[str]:
+def read_stream(stream: BinaryIO, name: str = STANDARD_INPUT) -> Iterator[str]:
     """Yield a binary stream's lines as ``read_lines`` does, each as soon as it is there.
 
     Raises:

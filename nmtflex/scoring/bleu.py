@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,9 +9,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from nmtflex.errors import DataError
-from nmtflex.text.tokenizers import ASCII_SPACE
-
-_WORD = re.compile(f"[^{ASCII_SPACE}]+")
+from nmtflex.text.tokenizers import WORD
 
 # sacrebleu parts words with str.split(), for which an ideographic or a no-break space inside a word
 # ends it. Each white-space character becomes two private-use ones, of which the first becomes
@@ -51,8 +48,8 @@ def corpus_bleu(
     """
     if tokenize == "none":
         return word_bleu(
-            [_WORD.findall(line) for line in hypotheses],
-            [_WORD.findall(line) for line in references],
+            [WORD.findall(line) for line in hypotheses],
+            [WORD.findall(line) for line in references],
         )
     return _score(BLEU(tokenize=tokenize, force=force), hypotheses, references)
 

@@ -16,7 +16,7 @@ from nmtflex.config import nearest
 from nmtflex.errors import DataError
 
 ASCII_SPACE = " \t\n\r\v\f"
-_WORD = re.compile(f"[^{ASCII_SPACE}]+")
+WORD = re.compile(f"[^{ASCII_SPACE}]+")
 
 
 class Tokenizer(ABC):
@@ -48,7 +48,7 @@ class NoneTokenizer(Tokenizer):
 
     def tokenize(self, line: str) -> list[str]:
         """Split at ASCII white space alone."""
-        return _WORD.findall(line)
+        return WORD.findall(line)
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """Join by single spaces."""
@@ -167,7 +167,7 @@ class MecabTokenizer(Tokenizer):
 
     def tokenize(self, line: str) -> list[str]:
         """Split into the dictionary's words."""
-        return _WORD.findall(self._tagger.parse(line)) if line.strip(ASCII_SPACE) else []
+        return WORD.findall(self._tagger.parse(line)) if line.strip(ASCII_SPACE) else []
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         """Join without spaces, except between two Latin words."""

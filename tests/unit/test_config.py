@@ -93,8 +93,9 @@ def test_bounds(values, message):
 
 
 def test_values_on_the_bounds_are_allowed():
-    draw(count=1, share=0.0, limit=1)
-    draw(count=9, limit=None)
+    lowest = draw(count=1, share=0.0, limit=1)
+    assert (lowest.count, lowest.share, lowest.limit) == (1, 0.0, 1)
+    assert draw(count=9, limit=None).limit is None
 
 
 @pytest.mark.parametrize(
