@@ -42,13 +42,14 @@ def open_training(
     place = open_device(device_config)
     folder = RunFolder(train_config.run)
     config = _describe(corpus, model_config, train_config, device_config)
-    if folder.path.exists():
-        _check_same(folder, config, (model_config, train_config, device_config))
-    else:
+    if not folder.path.exists():
         _make(folder.path, corpus.folder, config)
+    before = read_run_config(folder)
     lock = _lock(folder)
+    if before != config:
+        _check_same(folder, before, config, (model_config, train_config, device_config))
+        write_json(folder.config, config)
     clear_leftovers(folder)
-    write_json(folder.config, config)
     torch.manual_seed(train_config.seed)
     model = build_model(
         model_config,
@@ -120,9 +121,10 @@ def _lock(folder: RunFolder) -> IO[str]:
     return file
 
 
-def _check_same(folder: RunFolder, config: dict[str, Any], groups: tuple[Config, ...]) -> None:
+def _check_same(
+    folder: RunFolder, before: dict[str, Any], config: dict[str, Any], groups: tuple[Config, ...]
+) -> None:
     """Refuse to resume under other options than the run was made with; name each."""
-    before = read_run_config(folder)
     faults = []
     for section, group in zip(("model", "train", "device"), groups, strict=True):
         old = before.get(section)

@@ -150,3 +150,15 @@ def test_a_folder_that_is_no_run_keeps_the_output_as_it_was(command_line, tmp_pa
     assert result.code == 1
     assert str(tmp_path) in result.err
     assert old.read_text() == "kept\n"
+
+
+def test_an_unreadable_first_line_keeps_the_output_as_it_was(
+    command_line, tiny_run, tmp_path
+) -> None:
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_bytes(b"\xff\n")
+    output.write_text("precious")
+    result = command_line("translate", tiny_run, "--threads", 1, "-i", source, "-o", output)
+    assert result.code == 1
+    assert f"{source}:1: not valid UTF-8" in result.err
+    assert output.read_text() == "precious"

@@ -417,3 +417,10 @@ def test_training_learns_and_its_best_weights_translate(train, tmp_path):
     import nmtflex
 
     assert nmtflex.load(run, beam=3).translate(["a b c", ""])[1] == ""
+
+
+def test_updates_may_stand_in_a_file_without_quotes(train, tmp_path):
+    options = tmp_path / "options.toml"
+    options.write_text("validate-every = 2\nupdates = 4\n")
+    assert train(tmp_path / "run", "--config", options).code == 0
+    assert [row["update"] for row in rows(tmp_path / "run", "valid")] == ["2", "4"]

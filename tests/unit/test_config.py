@@ -227,6 +227,18 @@ def test_model_options_that_do_not_fit(values, message):
         ModelConfig(**values)
 
 
+@pytest.mark.parametrize(
+    ("attention", "message"),
+    [
+        (GlobalConfig(score="general"), "--attention-size 9 has no effect on --score general"),
+        (NoneConfig(), "--attention-size 9 has no effect on --attention none"),
+    ],
+)
+def test_an_attention_size_where_nothing_has_one(attention, message):
+    with pytest.raises(OptionError, match=message):
+        ModelConfig(attention=attention, attention_size=9)
+
+
 def test_model_sizes():
     luong = {"decoder": "luong", "encoder_size": 3, "decoder_size": 5, "embedding_size": 7}
     assert ModelConfig(**luong).output_size == 5
@@ -248,6 +260,8 @@ def train(**values: Any) -> TrainConfig:
             {"batch_tokens": 2, "batch_sentences": 3},
             "give --batch-tokens or --batch-sentences, not both",
         ),
+        ({"halve_from": 1}, "--halve-from 1 would halve before the first update"),
+        ({"seed": 2**63}, "--seed must be less than .* not 9223372036854775808"),
         ({"validate_every": "0"}, "--validate-every must be .* not '0'"),
         ({"validate_every": "0m"}, "--validate-every must be .* not '0m'"),
         ({"validate_every": "1.5"}, "--validate-every must be .* not '1.5'"),

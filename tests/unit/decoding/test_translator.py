@@ -83,3 +83,10 @@ def test_load_takes_the_options_of_the_command(tiny_run) -> None:
 def test_load_refuses_wrong_options(tiny_run, options, message) -> None:
     with pytest.raises(OptionError, match=message):
         nmtflex.load(tiny_run, **options)
+
+
+def test_one_string_is_not_taken_for_a_list_of_letters(tiny_run) -> None:
+    from nmtflex import load
+
+    with pytest.raises(TypeError, match="not one string"):
+        load(tiny_run, device="cpu", threads=1).translate("a b")
