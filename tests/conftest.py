@@ -55,10 +55,10 @@ def tiny_run(tmp_path: Path) -> Path:
         (folder.raw / f"test.{name}.txt").write_text(text, encoding="utf-8")
     TextPipeline(side("aa", "abcdefgh"), side("bb", "ABCDEFGH")).save(folder.pipeline)
     torch.manual_seed(1)
-    model = build_model(config, 12, 12)
+    model = build_model(config, 12, 12, 10)
     for parameter in model.parameters():
         parameter.data.normal_(std=0.7)
     save_tensors(folder.best, model_tensors(model), {"update": "1"})
-    sizes = {"source_size": 12, "target_size": 12}
+    sizes = {"source_size": 12, "target_size": 12, "longest_source": 10, "mean_valid_source": 4.0}
     write_json(folder.config, {"format": FORMAT, "model": config.to_dict(), "data": sizes})
     return folder.path

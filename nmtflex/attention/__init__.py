@@ -4,13 +4,21 @@ A new mechanism is a file here, its options in ``nmtflex.config`` and a line bel
 """
 
 from nmtflex.attention.base import ATTENTIONS, Attention, Sizes, State, Trace, build_attention
+from nmtflex.attention.flexible import FlexibleAttention
 from nmtflex.attention.global_ import GlobalAttention
+from nmtflex.attention.local_m import LocalMAttention
+from nmtflex.attention.local_p import LocalPAttention
+from nmtflex.attention.memory import MemoryAttention
 from nmtflex.attention.none import NoAttention
 
 __all__ = [
     "ATTENTIONS",
     "Attention",
+    "FlexibleAttention",
     "GlobalAttention",
+    "LocalMAttention",
+    "LocalPAttention",
+    "MemoryAttention",
     "NoAttention",
     "Sizes",
     "State",

@@ -1,15 +1,16 @@
 """The contract of every attention mechanism, and the registry of those there are.
 
 Legend: B sentences, S source positions after padding, N hypotheses, H encoder units (both
-directions), Q decoder units, E embedding units.
+directions), Q decoder units, E embedding units, K memory slots.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from nmtflex.config import AttentionConfig
@@ -18,12 +19,13 @@ State = tuple[Tensor, ...]
 
 
 class Sizes(NamedTuple):
-    """Widths that a mechanism must fit, in units."""
+    """Widths that a mechanism must fit, in units, and the longest source it was made for."""
 
     query: int  # Q
     feedback: int  # E
     states: int  # H
-    keys: int  # inside the additive score
+    keys: int  # inside the additive score, the gate and the predicted centre
+    source_length: int  # longest source of the training data, in tokens
 
 
 class Trace(NamedTuple):
@@ -31,10 +33,12 @@ class Trace(NamedTuple):
 
     computed: Tensor  # [N] score computations
     weights: Tensor | None = None  # [N, S]
-    gate: Tensor | None = None  # [N]
-    focus: Tensor | None = None  # [N], source positions
+    gate: Tensor | None = None  # [N], 0 open to 1
+    focus: Tensor | None = None  # [N], source positions from 0
     window_start: Tensor | None = None  # [N], first position computed
     window_stop: Tensor | None = None  # [N], one past the last
+    beta: Tensor | None = None  # [N, K], weights over memory slots
+    alpha: Tensor | None = None  # [B, S, K], each sentence's weights that filled the slots
 
 
 class Attention(nn.Module, ABC):
@@ -45,6 +49,8 @@ class Attention(nn.Module, ABC):
     """
 
     context_size: int  # units of a context vector, 0 for none
+    gated: ClassVar[bool] = False  # has a gate: can be finetuned, and takes a threshold
+    aligned: ClassVar[bool] = True  # has weights over source positions
 
     @abstractmethod
     def prepare(self, states: Tensor, mask: Tensor) -> Any:
@@ -86,6 +92,22 @@ class Attention(nn.Module, ABC):
         Returns:
             The context [N, ``context_size``], the new state, and the trace or None.
         """
+
+    def weight_sums(self, length: int) -> tuple[float, float]:
+        """Return the least and the greatest sum of a step's weights over ``length`` positions."""
+        return 1.0, 1.0
+
+    def encoding_computations(self, lengths: Tensor) -> Tensor:
+        """Return the scores computed by ``prepare`` for sources of ``lengths`` [B] tokens."""
+        return torch.zeros_like(lengths)
+
+    def set_threshold(self, tau: float) -> None:
+        """Compute only positions with a penalty below ``tau`` from now on; inf computes all.
+
+        Raises:
+            ValueError: The mechanism has no penalty.
+        """
+        raise ValueError(f"{type(self).__name__} has no penalty to compare with {tau}")
 
 
 ATTENTIONS: dict[type[AttentionConfig], type[Attention]] = {}

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import torch
 from torch import Tensor
 
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
-from nmtflex.attention.grouping import Groups
 from nmtflex.attention.scores import build_score
+from nmtflex.attention.source import SourceMemory, attend_all, of_hypotheses, read_source
 from nmtflex.config import GlobalConfig
-
-
-class GlobalMemory(NamedTuple):
-    """A batch's source as global attention reads it."""
-
-    keys: Tensor  # [B, S, A]
-    values: Tensor  # [B, S, H]
-    mask: Tensor  # [B, S], True at real tokens
 
 
 @register(GlobalConfig)
@@ -44,28 +33,21 @@ class GlobalAttention(Attention):
         self.context_size = sizes.states
         self.score = build_score(config.score, sizes)
 
-    def prepare(self, states: Tensor, mask: Tensor) -> GlobalMemory:
+    def prepare(self, states: Tensor, mask: Tensor) -> SourceMemory:
         """Project the keys once a sentence; see ``Attention.prepare``."""
-        return GlobalMemory(self.score.keys(states), states, mask)
+        return read_source(self.score, states, mask)
 
     def forward(
         self,
         query: Tensor,
         feedback: Tensor,
-        memory: GlobalMemory,
+        memory: SourceMemory,
         rows: Tensor | None,
         state: State,
         trace: bool = False,
     ) -> tuple[Tensor, State, Trace | None]:
         """Attend to all positions; see ``Attention.forward``."""
-        groups = Groups(rows, len(memory.mask))
-        keys, values, mask = (groups.memory(part) for part in memory)
-        scores = self.score(groups.spread(query), keys)  # [G, W, S]
-        scores = scores.masked_fill(~mask.unsqueeze(1), -torch.inf)
-        weights = torch.softmax(scores, dim=2)
-        context = groups.collect(weights @ values)  # [N, H]
+        context, weights = attend_all(self.score, query, memory, rows)
         if not trace:
             return context, state, None
-        lengths = memory.mask.sum(1)
-        computed = lengths if rows is None else lengths[rows]
-        return context, state, Trace(computed=computed, weights=groups.collect(weights))
+        return context, state, Trace(of_hypotheses(memory.lengths, rows), weights)

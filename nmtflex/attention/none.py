@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from torch import Tensor
 
@@ -21,6 +21,8 @@ class NoAttention(Attention):
     Britz, Guan and Luong (2017), https://arxiv.org/abs/1707.00110, the non-attention baseline of
     the copy task. The context has no units, so it costs nothing.
     """
+
+    aligned: ClassVar[bool] = False
 
     def __init__(self, sizes: Sizes, config: NoneConfig) -> None:
         super().__init__()

@@ -1,5 +1,14 @@
 """Every option of nmtflex, once: typed, bounded, documented. Imports no torch."""
 
+from nmtflex.config.attention import (
+    AttentionConfig,
+    FlexibleConfig,
+    GlobalConfig,
+    LocalMConfig,
+    LocalPConfig,
+    MemoryConfig,
+    NoneConfig,
+)
 from nmtflex.config.base import (
     FORMAT,
     Config,
@@ -18,7 +27,7 @@ from nmtflex.config.decoding import (
     OutputConfig,
     SearchConfig,
 )
-from nmtflex.config.model import AttentionConfig, GlobalConfig, ModelConfig, NoneConfig
+from nmtflex.config.model import ModelConfig
 from nmtflex.config.training import TrainConfig
 
 __all__ = [
@@ -28,9 +37,13 @@ __all__ = [
     "Config",
     "DeviceConfig",
     "EvalConfig",
+    "FlexibleConfig",
     "GenerateCopyConfig",
     "GenerateToyConfig",
     "GlobalConfig",
+    "LocalMConfig",
+    "LocalPConfig",
+    "MemoryConfig",
     "ModelConfig",
     "NoneConfig",
     "Opt",

@@ -193,8 +193,12 @@ class Variant(Config):
     @classmethod
     def variants(cls) -> dict[str, type[Self]]:
         """Map each ``kind`` to its class, in order of definition."""
-        # slots=True makes each class twice; only the one that the module keeps has its fields.
-        return {sub.kind: sub for sub in cls.__subclasses__() if "__slots__" in sub.__dict__}
+        found: dict[str, type[Self]] = {}
+        for sub in cls.__subclasses__():
+            # slots=True makes each class twice; only the one that the module keeps has its fields.
+            if "__slots__" in sub.__dict__:
+                found |= {sub.kind: sub} if sub.kind else sub.variants()
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types with the ``kind`` first."""

@@ -1,67 +1,12 @@
-"""Options of the model: its shape and its attention."""
+"""Options of the model: its shape around the attention mechanism."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-from nmtflex.config.base import Config, Opt, Variant
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AttentionConfig(Variant):
-    """Options of an attention mechanism; one subclass each."""
-
-    def faults_in(self, model: ModelConfig) -> list[str]:
-        """Return what does not fit between this mechanism and the model around it."""
-        return []
-
-    def context_size(self, states_size: int) -> int:
-        """Units of a context vector, given those of an encoder state."""
-        return states_size
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GlobalConfig(AttentionConfig):
-    """Options of global attention (Bahdanau; Luong)."""
-
-    kind: ClassVar[str] = "global"
-
-    score: Annotated[
-        Literal["additive", "general", "dot"],
-        Opt("Score function: additive (Bahdanau), general or dot (Luong)."),
-    ] = "additive"
-
-    def faults_in(self, model: ModelConfig) -> list[str]:
-        """Dot products need vectors of one size; the additive score alone has units inside."""
-        if model.attention_size and self.score != "additive":
-            return [
-                f"--attention-size {model.attention_size} has no effect on --score {self.score}"
-            ]
-        states = 2 * model.encoder_size
-        if self.score == "dot" and model.decoder_size != states:
-            return [
-                f"--score dot needs --decoder-size equal to twice --encoder-size "
-                f"({states}), not {model.decoder_size}; or use --score general"
-            ]
-        return []
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NoneConfig(AttentionConfig):
-    """No attention: the decoder sees the encoder's final state only."""
-
-    kind: ClassVar[str] = "none"
-
-    def faults_in(self, model: ModelConfig) -> list[str]:
-        """There is no score to have units inside."""
-        if model.attention_size:
-            return [f"--attention-size {model.attention_size} has no effect on --attention none"]
-        return []
-
-    def context_size(self, states_size: int) -> int:
-        """No context."""
-        return 0
+from nmtflex.config.attention import AttentionConfig, GlobalConfig
+from nmtflex.config.base import Config, Opt
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,12 +15,12 @@ class ModelConfig(Config):
 
     attention: Annotated[AttentionConfig, Opt("Attention mechanism.")] = GlobalConfig()
     decoder: Annotated[
-        Literal["bahdanau", "luong"],
+        Literal["bahdanau", "luong"] | None,
         Opt(
             "bahdanau: context from the previous state, into the cell; luong: context from the "
-            "new state, after the cell."
+            "new state, after the cell (default bahdanau; luong for memory attention)."
         ),
-    ] = "bahdanau"
+    ] = None
     cell: Annotated[Literal["lstm", "gru"], Opt("Recurrent cell of encoder and decoder.")] = "lstm"
     embedding_size: Annotated[
         int, Opt("Units of a word embedding (Shu and Nakayama: 1000).", ge=1)
@@ -87,7 +32,12 @@ class ModelConfig(Config):
         int, Opt("Units of a decoder layer (Shu and Nakayama: 1000).", ge=1)
     ] = 256
     attention_size: Annotated[
-        int, Opt("Units inside the additive score; 0 takes the decoder size.", ge=0)
+        int,
+        Opt(
+            "Units inside the additive score, the gate and the predicted centre; 0 takes the "
+            "decoder size.",
+            ge=0,
+        ),
     ] = 0
     encoder_layers: Annotated[int, Opt("Encoder layers (Britz et al.: 2).", ge=1)] = 1
     decoder_layers: Annotated[int, Opt("Decoder layers (Britz et al.: 2).", ge=1)] = 1
@@ -114,9 +64,15 @@ class ModelConfig(Config):
         float, Opt("Share of units dropped of the vector that predicts a word.", ge=0, lt=1)
     ] = 0.0
 
+    def __post_init__(self) -> None:
+        """Take the decoder that the mechanism's paper has, unless one is named."""
+        if self.decoder is None:
+            object.__setattr__(self, "decoder", self.attention.usual_decoder)
+        Config.__post_init__(self)
+
     @property
     def key_size(self) -> int:
-        """Units inside the additive score."""
+        """Units inside the additive score, the gate and the predicted centre."""
         return self.attention_size or self.decoder_size
 
     @property

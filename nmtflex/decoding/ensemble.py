@@ -9,10 +9,19 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
 from nmtflex.text.vocabulary import PAD_ID
 
 Ids = list[int]
+
+
+class Seen(Protocol):
+    """What a step says of its attention."""
+
+    @property
+    def computed(self) -> Tensor:
+        """Score computations of each hypothesis [N]."""
 
 
 class Step(Protocol):
@@ -26,6 +35,10 @@ class Step(Protocol):
     def state(self) -> tuple[Tensor, ...]:
         """The next step's state, each tensor with N rows."""
 
+    @property
+    def trace(self) -> Seen | None:
+        """What attention looked at, where it was asked for."""
+
 
 class StepModel(Protocol):
     """What decoding asks of a model: N hypotheses, each of one of B encoded sentences."""
@@ -37,8 +50,18 @@ class StepModel(Protocol):
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
         """Return what is kept of sentences [B, S], and the start state of a hypothesis each."""
 
-    def step(self, memory: Any, rows: Tensor, state: tuple[Tensor, ...], tokens: Tensor) -> Step:
+    def step(
+        self,
+        memory: Any,
+        rows: Tensor,
+        state: tuple[Tensor, ...],
+        tokens: Tensor,
+        trace: bool = False,
+    ) -> Step:
         """Predict the words after ``tokens`` [N], for hypotheses of the sentences ``rows`` [N]."""
+
+    def encoding_computations(self, lengths: Tensor) -> Tensor:
+        """Return the attention scores [B] that ``encode`` computes for sources of ``lengths``."""
 
 
 class Ensemble:
@@ -49,9 +72,12 @@ class Ensemble:
     Args:
         models: At least one, in evaluation mode.
         sources: Ids of B sentences, none of them empty.
+        counting: Whether score computations are counted, the sum over the models.
     """
 
-    def __init__(self, models: Sequence[StepModel], sources: Sequence[Ids]) -> None:
+    def __init__(
+        self, models: Sequence[StepModel], sources: Sequence[Ids], counting: bool = False
+    ) -> None:
         self.device = models[0].device
         self._models = models
         self._memories: list[Any] = []
@@ -64,17 +90,30 @@ class Ensemble:
             memory, state = model.encode(batch.to(model.device), lengths.to(model.device))
             self._memories.append(memory)
             self._states.append(state)
+        self.counting = counting
+        self.lengths = lengths
+        self.computed = torch.zeros(len(sources), dtype=torch.long, device=self.device)  # [B]
+        self.pairs = torch.zeros_like(self.computed)  # [B] (hypothesis, step)
 
     def step(self, rows: Tensor, tokens: Tensor) -> Tensor:
         """Return log-probabilities [N, V] of the words after ``tokens`` [N]."""
         log_probs = []
         for at, model in enumerate(self._models):
-            output = model.step(self._memories[at], rows, self._states[at], tokens)
+            output = model.step(self._memories[at], rows, self._states[at], tokens, self.counting)
             log_probs.append(output.log_probs)
             self._states[at] = output.state
+            if self.counting and output.trace is not None:
+                self.computed.index_add_(0, rows, output.trace.computed)
+        if self.counting:
+            self.pairs.index_add_(0, rows, torch.ones_like(rows))
         if len(log_probs) == 1:
             return log_probs[0]
         return torch.stack(log_probs).logsumexp(0) - math.log(len(log_probs))
+
+    def report(self, tally: Tally) -> None:
+        """Add what was counted to a tally."""
+        encoding = sum(model.encoding_computations(self.lengths) for model in self._models)
+        tally.add(self.computed, self.pairs, torch.as_tensor(encoding))
 
     def select(self, index: Tensor) -> None:
         """Go on with the hypotheses ``index``; the sentences' memory stays where it is."""

@@ -17,6 +17,7 @@ from torch import Tensor
 from nmtflex.config import SearchConfig
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.decoding.ranking import best
+from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
@@ -53,7 +54,10 @@ class Beam(NamedTuple):
 
 @torch.inference_mode()
 def beam_search(
-    models: Sequence[StepModel], sources: Sequence[Ids], config: SearchConfig
+    models: Sequence[StepModel],
+    sources: Sequence[Ids],
+    config: SearchConfig,
+    tally: Tally | None = None,
 ) -> list[list[Hypothesis]]:
     """Search the best translations of a batch of sentences.
 
@@ -67,6 +71,7 @@ def beam_search(
         models: One, or several whose probabilities are averaged, in evaluation mode.
         sources: Ids of each sentence without BOS and EOS; none of them empty.
         config: Beam size, length penalty and maximum length.
+        tally: Takes the count of score computations, if given.
 
     Returns:
         Each sentence's hypotheses, by score, the best first.
@@ -74,7 +79,7 @@ def beam_search(
     Raises:
         RunError: The model predicts NaN, or gives every continuation the probability 0.
     """
-    ensemble = Ensemble(models, sources)
+    ensemble = Ensemble(models, sources, counting=tally is not None)
     device = ensemble.device
     limits = torch.tensor(
         [config.max_length or 3 * len(ids) + 20 for ids in sources], device=device
@@ -100,6 +105,8 @@ def beam_search(
         beam = chosen.select(~at_end)
         live.append(beam)
         ensemble.select(beam.parents)
+    if tally is not None:
+        ensemble.report(tally)
     return _collect(live, ended, len(sources), config.length_penalty)
 
 

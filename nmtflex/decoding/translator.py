@@ -10,6 +10,7 @@ from nmtflex.config import BatchConfig, Config, DeviceConfig, SearchConfig, near
 from nmtflex.decoding.batching import batches
 from nmtflex.decoding.ensemble import Ids, StepModel
 from nmtflex.decoding.search import Hypothesis, beam_search
+from nmtflex.decoding.tally import Tally
 from nmtflex.errors import OptionError
 from nmtflex.model.run import load_run
 from nmtflex.text.pipeline import TextPipeline
@@ -67,8 +68,10 @@ class Translator:
         found = self.translate_ids([self.pipeline.source.encode(line) for line in lines])
         return [[self._text(best) for best in hypotheses[:count]] for hypotheses in found]
 
-    def translate_ids(self, sources: Sequence[Ids]) -> list[list[Hypothesis]]:
-        """Return each sentence's hypotheses, the best first.
+    def translate_ids(
+        self, sources: Sequence[Ids], tally: Tally | None = None
+    ) -> list[list[Hypothesis]]:
+        """Return each sentence's hypotheses, the best first; count for a tally if one is given.
 
         A sentence without tokens has one hypothesis, empty and with score 0.
 
@@ -79,7 +82,7 @@ class Translator:
         lengths = [len(ids) for ids in sources]
         for batch in batches(lengths, self.batch.batch_sentences, self.search.beam):
             chosen = [sources[index] for index in batch]
-            hypotheses = beam_search(self._models, chosen, self.search)
+            hypotheses = beam_search(self._models, chosen, self.search, tally)
             for index, best in zip(batch, hypotheses, strict=True):
                 found[index] = best
         return found

@@ -85,7 +85,8 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
     config = read_run_config(folder)
     try:
         model_config = ModelConfig.from_dict(config["model"])
-        sizes = config["data"]["source_size"], config["data"]["target_size"]
+        data = config["data"]
+        sizes = data["source_size"], data["target_size"], data["longest_source"]
     except (KeyError, TypeError, OptionError) as error:
         raise RunError(f"{folder.config}: damaged: {error}") from error
     if not folder.best.exists():

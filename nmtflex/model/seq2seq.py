@@ -31,9 +31,11 @@ class StepOutput(NamedTuple):
 class Loss(NamedTuple):
     """Sums over the target tokens of a batch, in nats."""
 
-    smoothed: Tensor  # what is minimised, [] with gradient
+    objective: Tensor  # what is minimised, [] with gradient
     cross_entropy: Tensor  # -log p of the references, [] without gradient
     tokens: int
+    sentences: int
+    gate: Tensor | None  # sum over sentences of the mean gate of their steps, [] without gradient
 
 
 class OutputLayer(nn.Module):
@@ -160,8 +162,12 @@ class Seq2Seq(nn.Module):
         target_in: Tensor,
         target_out: Tensor,
         smoothing: float = 0.0,
+        beta: float = 0.0,
     ) -> Loss:
         """Score references by teacher forcing.
+
+        With ``beta``, the objective is eq. 9 of Shu and Nakayama, the sum over sentences of
+        ``-log p(y) - beta (sum over its T steps of g[t]) / T``, the step of EOS counted.
 
         Args:
             source: [B, S] token ids, padded with 0.
@@ -169,35 +175,65 @@ class Seq2Seq(nn.Module):
             target_in: [B, T] begin-of-sentence, then the reference; padded with 0.
             target_out: [B, T] the reference, then end-of-sentence; padded with 0.
             smoothing: Probability that label smoothing spreads evenly over V.
+            beta: Weight of the mean gate.
+
+        Raises:
+            ValueError: ``beta`` is given, and the attention mechanism has no gate.
         """
         with self._precision():
-            outputs = self._outputs(source, lengths, target_in)  # [B, T, O]
+            outputs, gates = self._outputs(source, lengths, target_in)  # [B, T, O], [B, T]
             real = target_out != 0
             logits = self.output(outputs[real])  # [tokens, V]
         references = target_out[real]
         logits = logits.float() if self.autocast else logits
-        smoothed = functional.cross_entropy(
+        objective = functional.cross_entropy(
             logits, references, label_smoothing=smoothing, reduction="sum"
         )
-        plain = smoothed.detach()
+        plain = objective.detach()
         if smoothing:
             plain = functional.cross_entropy(logits.detach(), references, reduction="sum")
-        return Loss(smoothed, plain, len(references))
+        gate = None
+        if gates is not None:
+            gate = ((gates * real).sum(1) / real.sum(1)).sum()
+            if beta:
+                objective = objective - beta * gate
+            gate = gate.detach()
+        elif beta:
+            raise ValueError(f"beta {beta} weighs a gate, and the attention has none")
+        return Loss(objective, plain, len(references), len(source), gate)
 
-    def _outputs(self, source: Tensor, lengths: Tensor, target_in: Tensor) -> Tensor:
-        """Run the decoder over given targets; return its output vectors [B, T, O]."""
+    def _outputs(
+        self, source: Tensor, lengths: Tensor, target_in: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """Run the decoder over given targets.
+
+        Returns:
+            Its output vectors [B, T, O], and the gates [B, T] where the attention has one.
+        """
         memory, state = self.encode(source, lengths)
         embedded = self.target_embedding(target_in)  # [B, T, E]
         gates = self.decoder.input_gates(embedded)  # all steps in one product
-        outputs = []
+        gated = self.decoder.attention.gated
+        outputs, attention_gates = [], []
         for step_gates, feedback in zip(gates.unbind(1), embedded.unbind(1), strict=True):
-            output, state, _ = self.decoder(step_gates, feedback, memory, None, state)
+            output, state, seen = self.decoder(step_gates, feedback, memory, None, state, gated)
             outputs.append(output)
-        return torch.stack(outputs, dim=1)
+            if seen is not None:
+                attention_gates.append(seen.gate)
+        stacked = torch.stack(attention_gates, dim=1) if gated else None
+        return torch.stack(outputs, dim=1), stacked
+
+    def encoding_computations(self, lengths: Tensor) -> Tensor:
+        """Return the attention scores that ``encode`` computes for sources of ``lengths`` [B]."""
+        return self.decoder.attention.encoding_computations(lengths)
 
 
 def build_model(
-    config: ModelConfig, source_size: int, target_size: int, autocast: bool = False
+    config: ModelConfig,
+    source_size: int,
+    target_size: int,
+    source_length: int,
+    autocast: bool = False,
 ) -> Seq2Seq:
     """Build a model with fresh weights, drawn from torch's global generator.
 
@@ -205,6 +241,7 @@ def build_model(
         config: The model's shape.
         source_size: Entries of the source vocabulary, specials included.
         target_size: Entries of the target vocabulary, V.
+        source_length: Longest source of the training data, in tokens.
         autocast: Whether products run in bfloat16.
 
     Raises:
@@ -221,17 +258,17 @@ def build_model(
         source_embedding, config.cell, config.encoder_size, config.encoder_layers, config.dropout
     )
     tied = None if tie == "none" else target_embedding
-    decoder = _build_decoder(config)
+    decoder = _build_decoder(config, source_length)
     output = OutputLayer(
         decoder.output_size, config.bottleneck, target_size, tied, config.output_dropout
     )
     return Seq2Seq(encoder, decoder, target_embedding, output, autocast)
 
 
-def _build_decoder(config: ModelConfig) -> Decoder:
+def _build_decoder(config: ModelConfig, source_length: int) -> Decoder:
     """Build the decoder that the options name."""
     states_size, size = 2 * config.encoder_size, config.decoder_size
-    sizes = Sizes(size, config.embedding_size, states_size, config.key_size)
+    sizes = Sizes(size, config.embedding_size, states_size, config.key_size, source_length)
     attention = build_attention(config.attention, sizes)
     context_size = attention.context_size
 

@@ -179,8 +179,8 @@ class Trainer:
         smoothed = plain = 0.0
         for batch in batches:
             loss = loss_of(self.model, batch, self.config.label_smoothing)
-            torch.autograd.backward(loss.smoothed / tokens)
-            smoothed += float(loss.smoothed.detach())
+            torch.autograd.backward(loss.objective / tokens)
+            smoothed += float(loss.objective.detach())
             plain += float(loss.cross_entropy)
         limit = self.config.clip or math.inf
         norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))

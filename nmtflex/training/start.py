@@ -51,10 +51,12 @@ def open_training(
         write_json(folder.config, config)
     clear_leftovers(folder)
     torch.manual_seed(train_config.seed)
+    data = config["data"]
     model = build_model(
         model_config,
-        len(corpus.pipeline.source.vocabulary),
-        len(corpus.pipeline.target.vocabulary),
+        data["source_size"],
+        data["target_size"],
+        data["longest_source"],
         autocast=device_config.dtype == "bfloat16",
     ).to(place, storage_dtype(device_config))
     optimizer = torch.optim.Adam(model.parameters(), lr=train_config.lr, fused=True)
@@ -95,8 +97,18 @@ def _describe(
             "fingerprint": corpus.fingerprint,
             "source_size": len(corpus.pipeline.source.vocabulary),
             "target_size": len(corpus.pipeline.target.vocabulary),
+            "longest_source": int(corpus.store("train", "source").lengths.max()),
+            "mean_valid_source": _mean_length(corpus, "valid"),
         },
     }
+
+
+def _mean_length(corpus: PreparedCorpus, split: str) -> float | None:
+    """Return the mean length of a split's sources that are not empty, in tokens."""
+    if split not in corpus.splits:
+        return None
+    lengths = corpus.store(split, "source").lengths
+    return float(lengths[lengths > 0].mean()) if (lengths > 0).any() else None
 
 
 def _make(path: Path, prepared: Path, config: dict[str, Any]) -> None:
@@ -138,7 +150,9 @@ def _check_same(
             if had != config[section][name]:
                 flag = spelling(name, option)
                 faults.append(f"{flag} was {had}, not {config[section][name]}")
-    if before.get("data") != config["data"]:
+    # What a younger version notes of the data follows from the fingerprint.
+    had = before.get("data", {})
+    if any(had.get(name) != config["data"][name] for name in had or config["data"]):
         faults.append("the prepared data is not the data it was trained on")
     if faults:
         raise OptionError(

@@ -230,7 +230,10 @@ def test_model_options_that_do_not_fit(values, message):
 @pytest.mark.parametrize(
     ("attention", "message"),
     [
-        (GlobalConfig(score="general"), "--attention-size 9 has no effect on --score general"),
+        (
+            GlobalConfig(score="general"),
+            "--attention-size 9 has no effect on --attention global --score general",
+        ),
         (NoneConfig(), "--attention-size 9 has no effect on --attention none"),
     ],
 )

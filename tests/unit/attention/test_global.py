@@ -37,7 +37,7 @@ def score_by_hand(attention, name, h, s):
 @pytest.mark.parametrize("name", ["additive", "general", "dot"])
 def test_equals_the_loop(name):
     torch.manual_seed(1)
-    sizes = Sizes(query=4, feedback=3, states=4, keys=5)
+    sizes = Sizes(query=4, feedback=3, states=4, keys=5, source_length=9)
     attention = GlobalAttention(sizes, GlobalConfig(score=name)).double()
     lengths, rows = [3, 5, 1], [0, 0, 1, 2]
     states = torch.randn(3, 5, 4, dtype=torch.float64)
@@ -59,7 +59,7 @@ def test_equals_the_loop(name):
 
 def test_what_stands_at_padding_does_not_matter():
     torch.manual_seed(1)
-    sizes = Sizes(query=4, feedback=3, states=4, keys=5)
+    sizes = Sizes(query=4, feedback=3, states=4, keys=5, source_length=9)
     attention = GlobalAttention(sizes, GlobalConfig()).double()
     states = torch.randn(1, 3, 4, dtype=torch.float64)
     mask = torch.tensor([[True, True, False]])
@@ -72,4 +72,4 @@ def test_what_stands_at_padding_does_not_matter():
 
 def test_dot_refuses_vectors_of_two_sizes():
     with pytest.raises(ValueError, match="not 4 and 6"):
-        GlobalAttention(Sizes(4, 3, 6, 5), GlobalConfig(score="dot"))
+        GlobalAttention(Sizes(4, 3, 6, 5, 9), GlobalConfig(score="dot"))

@@ -38,7 +38,7 @@ ATTENTION += [GlobalConfig(score="general"), GlobalConfig(score="dot")]
 )
 def model(request: pytest.FixtureRequest) -> Seq2Seq:
     torch.manual_seed(3)
-    model = build_model(request.param, 20, 25).double().eval()
+    model = build_model(request.param, 20, 25, 10).double().eval()
     for parameter in model.parameters():  # confident, so that words depend on what came before
         parameter.data.normal_(std=0.7)
     return model

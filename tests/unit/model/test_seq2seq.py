@@ -46,7 +46,7 @@ CASES = [
 
 def build(config: ModelConfig) -> Seq2Seq:
     torch.manual_seed(7)
-    return build_model(config, 12, 12).double().eval()
+    return build_model(config, 12, 12, 10).double().eval()
 
 
 @pytest.fixture(params=CASES, ids=lambda c: f"{c.attention.kind}-{c.decoder}-{c.cell}")
@@ -67,7 +67,7 @@ def test_steps_sum_to_the_loss(model):
         total -= output.log_probs[rows[real], TARGET_OUT[real, step]].sum()
     assert loss.tokens == 8
     torch.testing.assert_close(loss.cross_entropy, total)
-    torch.testing.assert_close(loss.smoothed, total)
+    torch.testing.assert_close(loss.objective, total)
 
 
 @torch.no_grad()
@@ -98,7 +98,7 @@ def test_hypotheses_of_a_sentence_share_its_memory(model):
 
 
 def test_every_parameter_gets_a_gradient(model):
-    model.loss(SOURCE, LENGTHS, TARGET_IN, TARGET_OUT).smoothed.backward()
+    model.loss(SOURCE, LENGTHS, TARGET_IN, TARGET_OUT).objective.backward()
     missing = [name for name, parameter in model.named_parameters() if parameter.grad is None]
     assert missing == []
 
@@ -117,7 +117,7 @@ def test_label_smoothing_is_cross_entropy_with_a_mixed_target():
                 target[token] += 0.9
                 expected -= (target * output.log_probs[row]).sum()
     loss = model.loss(SOURCE, LENGTHS, TARGET_IN, TARGET_OUT, smoothing=0.1)
-    torch.testing.assert_close(loss.smoothed, expected)
+    torch.testing.assert_close(loss.objective, expected)
     plain = model.loss(SOURCE, LENGTHS, TARGET_IN, TARGET_OUT).cross_entropy
     torch.testing.assert_close(loss.cross_entropy, plain)
 
@@ -143,14 +143,14 @@ def test_tied_embeddings_are_one_weight():
 def test_one_embedding_needs_one_vocabulary():
     config = ModelConfig(embedding_size=16, bottleneck=16, tie_embeddings="all")
     with pytest.raises(ValueError, match="12 and 13"):
-        build_model(config, 12, 13)
+        build_model(config, 12, 13, 10)
 
 
 @torch.no_grad()
 def test_bfloat16_is_close_and_its_probabilities_are_float32():
     torch.manual_seed(7)
     config = ModelConfig(embedding_size=16, encoder_size=16, decoder_size=16)
-    model = build_model(config, 12, 12).eval()
+    model = build_model(config, 12, 12, 10).eval()
     memory, state = model.encode(SOURCE, LENGTHS)
     exact = model.step(memory, torch.arange(3), state, TARGET_IN[:, 0]).log_probs
     model.autocast = True

@@ -1,0 +1,167 @@
+"""Flexible attention: a tracked focus, a gate, and positions that need not be computed."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from nmtflex.attention.base import Attention, Sizes, State, Trace, register
+from nmtflex.attention.scores import build_score
+from nmtflex.attention.source import (
+    SourceMemory,
+    Window,
+    attend_all,
+    attend_within,
+    exactly,
+    of_hypotheses,
+    read_source,
+)
+from nmtflex.config import FlexibleConfig
+
+
+class Gate(nn.Module):
+    """How strongly distance is punished, between 0 (not at all) and 1.
+
+    Shu and Nakayama, eq. 8 with the previous word's embedding i, eq. 7 without it; the bias stands
+    outside the tanh in the one and inside it in the other::
+
+        g = sigmoid(v . tanh(W [h; i]) + b)        (8)
+        g = sigmoid(v . tanh(W h + b))             (7)
+
+    Args:
+        sizes: Widths of query, feedback and keys; W has ``keys`` units.
+        feedback: Whether the previous word is seen.
+    """
+
+    def __init__(self, sizes: Sizes, feedback: bool) -> None:
+        super().__init__()
+        self.feedback = feedback
+        inputs = sizes.query + (sizes.feedback if feedback else 0)
+        self.hidden = nn.Linear(inputs, sizes.keys, bias=not feedback)
+        self.v = nn.Linear(sizes.keys, 1, bias=feedback)
+
+    def forward(self, query: Tensor, feedback: Tensor) -> Tensor:
+        """Return g [N] of queries [N, Q] and embeddings [N, E]."""
+        seen = torch.cat([query, feedback], dim=1) if self.feedback else query
+        return torch.sigmoid(exactly(self.v(torch.tanh(self.hidden(seen)))).squeeze(1))
+
+
+@register(FlexibleConfig)
+class FlexibleAttention(Attention):
+    """Flexible attention.
+
+    Shu and Nakayama (2016), "Reducing Redundant Computations with Flexible Attention",
+    https://arxiv.org/abs/1612.06043, eq. 4-6::
+
+        p[t]       = sum over s of a(s) s                                     (4)
+        penalty(s) = g[t] (s - p[t-1])^2 / (2 sigma^2)                        (5)
+        a(s)       = softmax over s of score(h, k_s) - penalty(s)             (6)
+
+    with the gate g of ``Gate``. Positions count from 0 and p starts at 0; gradients flow through
+    the previous focus. The weights of a step sum to 1.
+
+    With a threshold tau (``set_threshold``; training has none) only positions with
+    penalty(s) < tau are computed, those within sigma sqrt(2 tau / g) of the focus, from the first
+    step on. Departures where the paper is silent: the softmax runs over those alone, the focus is
+    tracked from their weights, and where none is below tau the position nearest the focus (the
+    first of two) is computed.
+
+    Focus, distance, gate and penalty are in float32 at least, whatever the rest runs in. The state
+    is the focus [N].
+
+    Args:
+        sizes: Widths of query, feedback, states and keys.
+        config: ``sigma`` in source positions, ``score``, ``gate_feedback``.
+    """
+
+    gated: ClassVar[bool] = True
+
+    def __init__(self, sizes: Sizes, config: FlexibleConfig) -> None:
+        super().__init__()
+        self.context_size = sizes.states
+        self.score = build_score(config.score, sizes)
+        self.gate = Gate(sizes, config.gate_feedback)
+        self.sigma = config.sigma
+        self.tau = math.inf
+
+    def set_threshold(self, tau: float) -> None:
+        """Compute only positions with a penalty below ``tau``; see ``Attention``."""
+        self.tau = tau
+
+    def prepare(self, states: Tensor, mask: Tensor) -> SourceMemory:
+        """Project the keys once a sentence; see ``Attention.prepare``."""
+        return read_source(self.score, states, mask)
+
+    def start(self, states: Tensor) -> State:
+        """Return the focus 0 of each sentence."""
+        return (exactly(states.new_zeros(len(states))),)
+
+    def forward(
+        self,
+        query: Tensor,
+        feedback: Tensor,
+        memory: SourceMemory,
+        rows: Tensor | None,
+        state: State,
+        trace: bool = False,
+    ) -> tuple[Tensor, State, Trace | None]:
+        """Attend near the last focus; see ``Attention.forward``."""
+        (focus,) = state
+        gate = self.gate(query, feedback)
+        lengths = of_hypotheses(memory.lengths, rows)
+        if self.tau == math.inf:
+            start, stop = torch.zeros_like(lengths), lengths
+            positions = torch.arange(memory.mask.shape[1], device=query.device)
+            penalty = self.penalty(positions, gate.unsqueeze(1), focus.unsqueeze(1))  # [N, S]
+            context, weights = attend_all(self.score, query, memory, rows, penalty)
+            laid_out = weights
+        else:
+            start, stop = self.window(gate, focus, lengths)
+            window = Window(start, stop, rows)
+            positions = window.positions
+            penalty = self.penalty(positions, gate.unsqueeze(1), focus.unsqueeze(1))  # [N, W]
+            context, weights = attend_within(self.score, query, memory, window, penalty)
+            laid_out = window.lay_out(weights, memory.mask.shape[1]) if trace else weights
+        state = ((exactly(weights) * positions).sum(1),)  # eq. 4
+        if not trace:
+            return context, state, None
+        return context, state, Trace(stop - start, laid_out, gate, state[0], start, stop)
+
+    def penalty(self, positions: Tensor, gate: Tensor, focus: Tensor) -> Tensor:
+        """Return eq. 5 of positions, gates and previous focuses of shapes that broadcast."""
+        return gate * (positions - focus) ** 2 / (2 * self.sigma**2)
+
+    def window(self, gate: Tensor, focus: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Return where the positions with a penalty below tau begin and end, [N] each.
+
+        The radius says where to look; which position at the edge is in, the penalty itself decides.
+
+        Args:
+            gate: [N].
+            focus: [N] of the step before.
+            lengths: [N] source tokens.
+        """
+        tiny = torch.finfo(gate.dtype).tiny
+        radius = self.sigma * torch.sqrt(2 * self.tau / gate.clamp(min=tiny))
+        last = lengths - 1
+        low = torch.minimum((focus - radius).ceil().clamp(min=0), last)
+        high = torch.minimum((focus + radius).floor(), last)
+        low = (
+            low + (~self._below(low, gate, focus)).long() - self._below(low - 1, gate, focus).long()
+        )
+        high = (
+            high
+            - (~self._below(high, gate, focus)).long()
+            + self._below(high + 1, gate, focus).long()
+        )
+        low, high = low.clamp(min=0).long(), torch.minimum(high.long(), last)
+        nearest = torch.minimum((focus - 0.5).ceil().clamp(min=0).long(), last)
+        none = low > high
+        return torch.where(none, nearest, low), torch.where(none, nearest, high) + 1
+
+    def _below(self, position: Tensor, gate: Tensor, focus: Tensor) -> Tensor:
+        """Tell where the penalty of a position is below tau."""
+        return self.penalty(position, gate, focus) < self.tau

@@ -1,0 +1,85 @@
+"""Local attention around the diagonal: local-m."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from nmtflex.attention.base import Attention, Sizes, State, Trace, register
+from nmtflex.attention.scores import build_score
+from nmtflex.attention.source import (
+    SourceMemory,
+    Window,
+    attend_within,
+    of_hypotheses,
+    read_source,
+)
+from nmtflex.config import LocalMConfig
+
+
+@register(LocalMConfig)
+class LocalMAttention(Attention):
+    """Local attention with a monotonic centre ("local-m").
+
+    Luong, Pham and Manning (2015), https://aclanthology.org/D15-1166, section 3.2::
+
+        p[t] = t                                          centre, source positions from 0
+        a(s) = softmax of score(h, k_s) over the window   |s - p[t]| <= D, else 0
+
+    Only the scores of the window are computed, in training as in decoding, and there is no
+    Gaussian. The weights of a step sum to 1.
+
+    Departure: the centre stops at the last source word, p[t] = min(t, S - 1), since a target may
+    be longer than its source, and a window beyond the end would be empty.
+
+    The state is the step t [N].
+
+    Args:
+        sizes: Widths of query, states and keys.
+        config: ``window`` is D, in source tokens to either side; ``score`` names the function.
+    """
+
+    def __init__(self, sizes: Sizes, config: LocalMConfig) -> None:
+        super().__init__()
+        self.context_size = sizes.states
+        self.score = build_score(config.score, sizes)
+        self.reach = config.window
+
+    def prepare(self, states: Tensor, mask: Tensor) -> SourceMemory:
+        """Project the keys once a sentence; see ``Attention.prepare``."""
+        return read_source(self.score, states, mask)
+
+    def start(self, states: Tensor) -> State:
+        """Return the step 0 of each sentence."""
+        return (torch.zeros(len(states), dtype=torch.long, device=states.device),)
+
+    def forward(
+        self,
+        query: Tensor,
+        feedback: Tensor,
+        memory: SourceMemory,
+        rows: Tensor | None,
+        state: State,
+        trace: bool = False,
+    ) -> tuple[Tensor, State, Trace | None]:
+        """Attend within D of the step's number; see ``Attention.forward``."""
+        (step,) = state
+        lengths = of_hypotheses(memory.lengths, rows)
+        centre = torch.minimum(step, lengths - 1)
+        start = (centre - self.reach).clamp(min=0)
+        window = Window(start, torch.minimum(centre + self.reach + 1, lengths), rows)
+        context, weights = attend_within(self.score, query, memory, window)
+        state = (step + 1,)
+        if not trace:
+            return context, state, None
+        return (
+            context,
+            state,
+            Trace(
+                computed=window.sizes,
+                weights=window.lay_out(weights, memory.mask.shape[1]),
+                focus=centre,
+                window_start=window.start,
+                window_stop=window.stop,
+            ),
+        )

@@ -1,0 +1,94 @@
+"""Local attention around a predicted position: local-p."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from nmtflex.attention.base import Attention, Sizes, State, Trace, register
+from nmtflex.attention.scores import build_score
+from nmtflex.attention.source import (
+    SourceMemory,
+    Window,
+    attend_within,
+    exactly,
+    of_hypotheses,
+    read_source,
+)
+from nmtflex.config import LocalPConfig
+
+
+@register(LocalPConfig)
+class LocalPAttention(Attention):
+    """Local attention with a predicted centre ("local-p").
+
+    Luong, Pham and Manning (2015), https://aclanthology.org/D15-1166, section 3.2, eq. 9-10; Shu
+    and Nakayama, eq. 10-11::
+
+        p    = S sigmoid(v . tanh(W h))                       centre, source positions from 0
+        a(s) = align(h, k_s) exp(-(s - p)^2 / (2 sigma^2))    for |s - p| <= D, else 0
+
+    ``align`` is the softmax of the score over the window alone, and sigma = D / 2. Only the scores
+    of the window are computed, in training as in decoding. The damped weights are not normalised
+    again: those of a step sum to at most 1. The gradient reaches p through the Gaussian.
+
+    Departure: eq. 11 of Shu and Nakayama writes the softmax over all positions, which would need
+    every score; Luong's program, and their own count of computations, have the window.
+
+    Args:
+        sizes: Widths of query, states and keys; W has ``keys`` units.
+        config: ``window`` is D, in source tokens to either side; ``score`` names the function.
+    """
+
+    def __init__(self, sizes: Sizes, config: LocalPConfig) -> None:
+        super().__init__()
+        self.context_size = sizes.states
+        self.score = build_score(config.score, sizes)
+        self.centre = nn.Sequential(
+            nn.Linear(sizes.query, sizes.keys, bias=False),
+            nn.Tanh(),
+            nn.Linear(sizes.keys, 1, bias=False),
+        )
+        self.reach = config.window
+
+    def prepare(self, states: Tensor, mask: Tensor) -> SourceMemory:
+        """Project the keys once a sentence; see ``Attention.prepare``."""
+        return read_source(self.score, states, mask)
+
+    def weight_sums(self, length: int) -> tuple[float, float]:
+        """Damped weights sum to at most 1."""
+        return 0.0, 1.0
+
+    def forward(
+        self,
+        query: Tensor,
+        feedback: Tensor,
+        memory: SourceMemory,
+        rows: Tensor | None,
+        state: State,
+        trace: bool = False,
+    ) -> tuple[Tensor, State, Trace | None]:
+        """Attend within D of the predicted centre; see ``Attention.forward``."""
+        lengths = of_hypotheses(memory.lengths, rows)
+        centre = lengths * torch.sigmoid(exactly(self.centre(query)).squeeze(1))  # [N]
+        # At least one position lies within D >= 1 of a centre between 0 and S.
+        start = (centre - self.reach).ceil().long().clamp(min=0)
+        stop = torch.minimum((centre + self.reach).floor().long() + 1, lengths)
+        window = Window(start, stop, rows)
+        distance = window.positions - centre.unsqueeze(1)
+        sigma = self.reach / 2
+        damping = torch.exp(-(distance**2) / (2 * sigma**2))
+        context, weights = attend_within(self.score, query, memory, window, damping=damping)
+        if not trace:
+            return context, state, None
+        return (
+            context,
+            state,
+            Trace(
+                computed=window.sizes,
+                weights=window.lay_out(weights, memory.mask.shape[1]),
+                focus=centre,
+                window_start=window.start,
+                window_stop=window.stop,
+            ),
+        )

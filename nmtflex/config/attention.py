@@ -1,0 +1,158 @@
+"""Options of the attention mechanisms, one class each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from nmtflex.config.base import Opt, Variant
+
+if TYPE_CHECKING:
+    from nmtflex.config.model import ModelConfig
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttentionConfig(Variant):
+    """Options of an attention mechanism; one subclass each."""
+
+    usual_decoder: ClassVar[Literal["bahdanau", "luong"]] = "bahdanau"
+
+    @property
+    def has_hidden_units(self) -> bool:
+        """Whether --attention-size has an effect."""
+        return False
+
+    def faults_in(self, model: ModelConfig) -> list[str]:
+        """Return what does not fit between this mechanism and the model around it."""
+        if model.attention_size and not self.has_hidden_units:
+            return [f"--attention-size {model.attention_size} has no effect on {self.in_words()}"]
+        return []
+
+    def in_words(self) -> str:
+        """Return the flags that chose this mechanism, for messages."""
+        return f"--attention {self.kind}"
+
+    def context_size(self, states_size: int) -> int:
+        """Units of a context vector, given those of an encoder state."""
+        return states_size
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoredConfig(AttentionConfig):
+    """Options of the mechanisms that score source positions."""
+
+    score: Annotated[
+        Literal["additive", "general", "dot"],
+        Opt("Score function: additive (Bahdanau; both papers), general or dot (Luong)."),
+    ] = "additive"
+
+    @property
+    def has_hidden_units(self) -> bool:
+        """The additive score has units inside."""
+        return self.score == "additive"
+
+    def in_words(self) -> str:
+        """Name the score function too."""
+        return f"--attention {self.kind} --score {self.score}"
+
+    def faults_in(self, model: ModelConfig) -> list[str]:
+        """Dot products need vectors of one size."""
+        states = 2 * model.encoder_size
+        faults = AttentionConfig.faults_in(self, model)
+        if self.score == "dot" and model.decoder_size != states:
+            faults.append(
+                f"--score dot needs --decoder-size equal to twice --encoder-size "
+                f"({states}), not {model.decoder_size}; or use --score general"
+            )
+        return faults
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GlobalConfig(ScoredConfig):
+    """Options of global attention (Bahdanau; Luong)."""
+
+    kind: ClassVar[str] = "global"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoneConfig(AttentionConfig):
+    """No attention: the decoder sees the encoder's final state only."""
+
+    kind: ClassVar[str] = "none"
+
+    def context_size(self, states_size: int) -> int:
+        """No context."""
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalMConfig(ScoredConfig):
+    """Options of local attention around the diagonal (Luong's local-m)."""
+
+    kind: ClassVar[str] = "local-m"
+
+    window: Annotated[
+        int, Opt("D: source tokens computed to either side of the centre (Luong: 10).", ge=1)
+    ] = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalPConfig(ScoredConfig):
+    """Options of local attention around a predicted position (Luong's local-p)."""
+
+    kind: ClassVar[str] = "local-p"
+
+    window: Annotated[
+        int, Opt("D: source tokens computed to either side of the centre (Luong: 10).", ge=1)
+    ] = 10
+
+    @property
+    def has_hidden_units(self) -> bool:
+        """The predicted centre has units inside."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlexibleConfig(ScoredConfig):
+    """Options of flexible attention (Shu and Nakayama)."""
+
+    kind: ClassVar[str] = "flexible"
+
+    sigma: Annotated[
+        float,
+        Opt(
+            "Width of the penalty gate x distance^2 / (2 sigma^2), in source tokens; the paper's "
+            "window of 3 is 2 sigma; it tried 1.5, 5, 7.5 and 10.",
+            gt=0,
+        ),
+    ] = 1.5
+    gate_feedback: Annotated[
+        bool, Opt("The gate sees the previous output word (eq. 8) or not (eq. 7).")
+    ] = True
+
+    @property
+    def has_hidden_units(self) -> bool:
+        """The gate has units inside."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryConfig(AttentionConfig):
+    """Options of fixed-size memory attention (Britz, Guan and Luong)."""
+
+    kind: ClassVar[str] = "memory"
+    usual_decoder: ClassVar[Literal["bahdanau", "luong"]] = "luong"
+
+    K: Annotated[
+        int, Opt("Vectors that stand for the source (the paper: 32 and 64).", ge=1, flag="--K")
+    ] = 32
+    position_encoding: Annotated[
+        bool, Opt("Draw early slots to the beginning of the source, late ones to its end (eq. 11).")
+    ] = True
+    encoder_scoring: Annotated[
+        Literal["softmax", "sigmoid"],
+        Opt("What weighs the slots at a source position; softmax on both sides does badly."),
+    ] = "sigmoid"
+    decoder_scoring: Annotated[
+        Literal["softmax", "sigmoid"], Opt("What weighs the slots at a step of the decoder.")
+    ] = "softmax"

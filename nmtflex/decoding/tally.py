@@ -1,0 +1,41 @@
+"""The count of score computations: CPS."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+
+class Tally:
+    """Score computations of a translation, added up batch by batch.
+
+    Shu and Nakayama measure the cost of attention by the mean *computations per step* (CPS) of the
+    score function. Here, for each sentence that is not empty: the scores computed for all its
+    hypotheses over all steps, the end-of-sentence step included, divided by the (hypothesis, step)
+    pairs; and then the mean over the sentences. Padding and finished hypotheses are no pairs. For
+    global attention it is the mean length of the sources.
+    """
+
+    def __init__(self) -> None:
+        self._ratios: list[float] = []
+        self._encoding: list[int] = []
+
+    def add(self, computed: Tensor, pairs: Tensor, encoding: Tensor) -> None:
+        """Add the sentences of a batch.
+
+        Args:
+            computed: [B] scores computed in decoding.
+            pairs: [B] (hypothesis, step) pairs.
+            encoding: [B] scores computed once, in reading the source.
+        """
+        self._ratios += (computed.double() / pairs).tolist()
+        self._encoding += encoding.tolist()
+
+    @property
+    def cps(self) -> float | None:
+        """Mean score computations a step; None where no sentence was translated."""
+        return sum(self._ratios) / len(self._ratios) if self._ratios else None
+
+    @property
+    def encoding(self) -> float | None:
+        """Mean score computations a sentence before the first step (memory attention: K S)."""
+        return sum(self._encoding) / len(self._encoding) if self._encoding else None
