@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from nmtflex.config import (
     DeviceConfig,
     EvalConfig,
     SearchConfig,
+    ThresholdConfig,
     flag_of,
     options_of,
 )
@@ -28,14 +30,18 @@ if TYPE_CHECKING:
 
 @command(app, "eval")
 def evaluate(
-    config: EvalConfig, search: SearchConfig, batch: BatchConfig, device: DeviceConfig
+    config: EvalConfig,
+    search: SearchConfig,
+    threshold: ThresholdConfig,
+    batch: BatchConfig,
+    device: DeviceConfig,
 ) -> None:
     """Score a run on its own test data, or one file against another, with BLEU and chrF."""
     if config.run is None:
-        _refuse(search, batch, device)
+        _refuse(search, threshold, batch, device)
         evaluation, facts = _evaluate_files(*config.files, config.tokenize or "13a")
     else:
-        evaluation, facts = _evaluate_run(config.run, config, search, batch, device)
+        evaluation, facts = _evaluate_run(config.run, config, search, threshold, batch, device)
     if evaluation.unspaced:
         remedy = (
             "--tokenize ja-mecab or char" if config.run is None else "the tokenizer mecab or char"
@@ -46,6 +52,14 @@ def evaluate(
     else:
         scores = {"BLEU": evaluation.bleu, "chrF2": evaluation.chrf}
         rows = [(name, f"{score.value:.2f}", score.signature) for name, score in scores.items()]
+        if evaluation.cps is not None:
+            rows.append(("CPS", f"{evaluation.cps:.2f}", "score computations a step"))
+        if evaluation.encoding_computations:
+            rows.append((
+                "encoding",
+                f"{evaluation.encoding_computations:.1f}",
+                "score computations a sentence, once",
+            ))
         print_table(("metric", "score", "signature"), rows)
 
 
@@ -60,19 +74,22 @@ def _evaluate_files(
 
 
 def _evaluate_run(
-    path: Path, config: EvalConfig, search: SearchConfig, batch: BatchConfig, device: DeviceConfig
+    path: Path,
+    config: EvalConfig,
+    search: SearchConfig,
+    threshold: ThresholdConfig,
+    batch: BatchConfig,
+    device: DeviceConfig,
 ) -> tuple[Evaluation, dict[str, Any]]:
-    from nmtflex.decoding.translator import Translator
-    from nmtflex.model.run import load_run
+    from nmtflex.decoding.translator import open_translator
     from nmtflex.scoring.evaluation import evaluate_run, read_split
 
     output = config.output
     if output is not None and not output.parent.is_dir():
         raise OptionError(f"--output {output}: there is no folder {output.parent}")
-    run = load_run(path, device)
+    run, translator, tau = open_translator(path, search, threshold, batch, device)
     split = config.split or "test"
     sources, references = read_split(run.folder.raw, split)
-    translator = Translator([run.model], run.pipeline, search, batch)
     begin = time.perf_counter()
     evaluation, lines = evaluate_run(translator, sources, references)
     seconds = time.perf_counter() - begin
@@ -84,6 +101,8 @@ def _evaluate_run(
         f"beam {search.beam} and scored in {seconds:.1f} s"
     )
     facts = {"run": str(path), "update": run.update, "split": split, "beam": search.beam}
+    if tau is not None:
+        facts["tau"] = tau if math.isfinite(tau) else "inf"  # JSON knows no infinity
     return evaluation, {**facts, "seconds": seconds}
 
 

@@ -13,13 +13,14 @@ import typer
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import write_line
-from nmtflex.config import BatchConfig, DeviceConfig
+from nmtflex.config import BatchConfig, DeviceConfig, ThresholdConfig
 from nmtflex.errors import OptionError
 
 
 @command(app, "score")
 def score(
     run: Annotated[Path, typer.Argument(help="Run folder of nmtflex train.", metavar="RUN")],
+    threshold: ThresholdConfig,
     batch: BatchConfig,
     device: DeviceConfig,
     source: Annotated[Path | None, typer.Option(help="File of source lines.")] = None,
@@ -39,6 +40,7 @@ def score(
     from nmtflex.corpus.readers import STANDARD_INPUT, read_pairs, read_stream
     from nmtflex.decoding.forced import PairScore, score_lines, split_columns
     from nmtflex.model.run import load_run
+    from nmtflex.model.threshold import set_threshold
 
     if per_token and json:
         raise OptionError("--per-token has no effect with --json, which prints both numbers")
@@ -62,6 +64,7 @@ def score(
         return f"{pair.per_token if per_token else pair.log_probability!r}"
 
     opened = load_run(run, device)
+    set_threshold(opened, threshold.tau)
     scores = score_lines([opened.model], opened.pipeline, pairs, batch.batch_sentences)
     for index, pair in enumerate(scores):
         write_line(as_text(index, pair))

@@ -16,7 +16,7 @@ import typer
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
-from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig
+from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig, ThresholdConfig
 from nmtflex.errors import OptionError
 
 
@@ -25,6 +25,7 @@ from nmtflex.errors import OptionError
 def translate(
     run: Annotated[Path, typer.Argument(help="Run folder of nmtflex train.", metavar="RUN")],
     search: SearchConfig,
+    threshold: ThresholdConfig,
     batch: BatchConfig,
     written: OutputConfig,
     device: DeviceConfig,
@@ -44,22 +45,32 @@ def translate(
     """
     from nmtflex.corpus.readers import read_lines, read_stream
     from nmtflex.decoding.stream import check_output, translate_stream
-    from nmtflex.decoding.translator import Translator
-    from nmtflex.model.run import load_run
+    from nmtflex.decoding.tally import Tally
+    from nmtflex.decoding.translator import open_translator
 
     check_output(written, search)
     if input and output and output.exists() and input.samefile(output):
         raise OptionError(f"--output {output} is the --input file; write to another one")
-    opened = load_run(run, device)
-    translator = Translator([opened.model], opened.pipeline, search, batch)
+    translator = open_translator(run, search, threshold, batch, device).translator
+    tally = Tally() if written.stats else None
     interactive = input is None and sys.stdin.isatty()
     if interactive:  # a person waits for each line
         written = dataclasses.replace(written, buffer=1)
     lines = read_lines(input) if input else read_stream(sys.stdin.buffer)
     if input:  # an unreadable one must not empty the output
         lines = itertools.chain(list(itertools.islice(lines, 1)), lines)
-    with _opened(output) as out, _progress(quiet=interactive or out.isatty()) as report:
-        translate_stream(translator, lines, out, written, report)
+    with contextlib.ExitStack() as files:
+        out = files.enter_context(_opened(output))
+        attention = None
+        if written.attention_output:
+            attention = files.enter_context(written.attention_output.open("wb"))
+        report = files.enter_context(_progress(quiet=interactive or out.isatty()))
+        translate_stream(translator, lines, out, written, report, attention, tally)
+    if tally is not None and tally.cps is not None:
+        note(
+            f"CPS {tally.cps:.2f} (score computations a step), and {tally.encoding:.1f} a sentence "
+            f"in reading the source"
+        )
 
 
 @contextlib.contextmanager

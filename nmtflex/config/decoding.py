@@ -49,6 +49,40 @@ class SearchConfig(Config):
     max_length: Annotated[
         int, Opt("Longest output in tokens; 0 takes 3 x source tokens + 20.", ge=0)
     ] = 0
+    replace_unk: Annotated[
+        bool,
+        Opt(
+            "Write the source word with the greatest attention weight where the model predicts an "
+            "unknown word.",
+            flag="--replace-unk",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ThresholdConfig(Config):
+    """What flexible attention leaves out."""
+
+    tau: Annotated[
+        str | None,
+        Opt(
+            "flexible: compute only source positions whose penalty is below this number; inf "
+            "computes all; auto takes -log10(1 / mean source length of the validation data), 1.39 "
+            "at 24.4 words (Shu and Nakayama: 1.38, or 1.2 for words and 1.0 for characters); "
+            "nmtflex sweep --split valid finds the best (default inf)."
+        ),
+    ] = None
+
+    def validate(self) -> list[str]:
+        """Check the spelling."""
+        return tau_fault(self.tau)
+
+
+def tau_fault(tau: str | None) -> list[str]:
+    """Return what is wrong with a threshold as it is spelt: nothing, or one message."""
+    if tau is None or re.fullmatch(r"auto|inf|\d+(\.\d*)?|\.\d+", tau):
+        return []
+    return [f"--tau must be a number of at least 0, inf or auto, not {tau!r}"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +107,20 @@ class OutputConfig(Config):
             "json: an object a line."
         ),
     ] = "text"
+    attention_output: Annotated[
+        Path | None,
+        Opt(
+            "File for what attention looked at: a JSON object a line, for the best translation of "
+            "each sentence: source and target tokens, weights, gate, focus, window, computations."
+        ),
+    ] = None
+    stats: Annotated[
+        bool,
+        Opt(
+            "Say at the end how many score computations a step attention took (CPS).",
+            flag="--stats",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,3 +166,36 @@ class EvalConfig(Config):
         if self.run is None and self.hypothesis is None:
             faults.append(f"--reference {self.reference} needs --hypothesis")
         return faults
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SweepConfig(Config):
+    """Which thresholds, on what."""
+
+    run: Annotated[Path, Opt("Run folder, with flexible attention.", argument=True)]
+    tau: Annotated[str, Opt("Thresholds parted by commas: numbers, inf (no threshold), auto.")] = (
+        "0.2,0.5,1.0,1.38,2,inf"
+    )
+    split: Annotated[str, Opt("Split of the run's own data: valid or test.")] = "test"
+    within: Annotated[
+        float | None,
+        Opt(
+            "Mark the smallest threshold that loses at most so many BLEU against none (Shu and "
+            "Nakayama, Japanese paper: 0.5 on validation data).",
+            ge=0,
+        ),
+    ] = None
+    output: Annotated[
+        Path | None,
+        Opt("Path of the .csv and .png without these endings (default RUN/sweep-SPLIT-beamBEAM)."),
+    ] = None
+    json: Annotated[bool, Opt("Print one JSON object instead of a table.", flag="--json")] = False
+
+    @property
+    def taus(self) -> list[str]:
+        """The thresholds, each as it is spelt."""
+        return [tau.strip() for tau in self.tau.split(",")]
+
+    def validate(self) -> list[str]:
+        """Check every spelling."""
+        return [fault for tau in self.taus for fault in tau_fault(tau)]

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from nmtflex.config.base import Config, Opt
+from nmtflex.config.decoding import tau_fault
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TrainConfig(Config):
-    """The training loop."""
+class LoopConfig(Config):
+    """The training loop, whether it starts afresh or from a run."""
 
-    data: Annotated[Path, Opt("Prepared folder, from nmtflex preprocess.", argument=True)]
+    usual_epochs: ClassVar[int] = 10
+
     run: Annotated[Path, Opt("Run folder to make; an unfinished one is resumed.")]
     epochs: Annotated[
-        int | None, Opt("Passes over the training data (default 10).", ge=1, may_change=True)
+        int | None,
+        Opt("Passes over the training data (default 10; finetune: 1).", ge=1, may_change=True),
     ] = None
     updates: Annotated[
         int | None, Opt("Optimiser steps, instead of --epochs.", ge=1, may_change=True)
     ] = None
     batch_tokens: Annotated[
         int | None,
-        Opt("Tokens a batch: sentences x longest side, padding counted (default 4096).", ge=1),
+        Opt(
+            "Tokens a batch: sentences x longest side, padding counted (default 4096; finetune: "
+            "as the base run).",
+            ge=1,
+        ),
     ] = None
     batch_sentences: Annotated[
         int | None,
         Opt("Sentences a batch, instead of --batch-tokens (Shu and Nakayama: 32).", ge=1),
     ] = None
     accumulate: Annotated[int, Opt("Batches whose gradients make one update.", ge=1)] = 1
-    lr: Annotated[float, Opt("Adam's learning rate (both papers: 1e-4).", gt=0)] = 1e-3
     halve_from: Annotated[
         int,
         Opt(
@@ -71,6 +77,21 @@ class TrainConfig(Config):
     ] = 50
 
     @property
+    def gate_weight(self) -> float:
+        """Beta: what the mean gate weighs in the loss."""
+        return 0.0
+
+    @property
+    def frozen(self) -> list[str]:
+        """Patterns of the names of weights that are not trained."""
+        return []
+
+    @property
+    def threshold(self) -> str | None:
+        """Penalty threshold of validations, as ``--tau`` spells it; None for no threshold."""
+        return None
+
+    @property
     def token_budget(self) -> int:
         """Tokens a batch, where batches are not counted in sentences."""
         return self.batch_tokens or 4096
@@ -78,7 +99,7 @@ class TrainConfig(Config):
     @property
     def last_epoch(self) -> int | None:
         """Epochs to train, or None where updates are counted."""
-        return self.epochs or (None if self.updates else 10)
+        return self.epochs or (None if self.updates else self.usual_epochs)
 
     @property
     def save_seconds(self) -> float:
@@ -109,3 +130,69 @@ class TrainConfig(Config):
                 f"not {every!r}"
             )
         return faults
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainConfig(LoopConfig):
+    """The training loop."""
+
+    data: Annotated[Path, Opt("Prepared folder, from nmtflex preprocess.", argument=True)]
+    lr: Annotated[float, Opt("Adam's learning rate (both papers: 1e-4).", gt=0)] = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinetuneConfig(LoopConfig):
+    """The training loop, from a run."""
+
+    usual_epochs: ClassVar[int] = 1
+
+    base_run: Annotated[Path, Opt("Run whose best weights to start from.", argument=True)]
+    data: Annotated[
+        Path | None,
+        Opt(
+            "Prepared folder made with preprocess --like BASE_RUN (default: the one that the base "
+            "run was trained on)."
+        ),
+    ] = None
+    beta: Annotated[
+        float | None,
+        Opt(
+            "Weight of the mean gate in the loss, which makes decoding compute less (default 0.1, "
+            "as Shu and Nakayama; 0 without a gate).",
+            ge=0,
+        ),
+    ] = None
+    freeze: Annotated[
+        list[str],
+        Opt("Pattern of weights to leave as they are, such as 'encoder.*'; may be repeated."),
+    ] = field(default_factory=list)
+    lr: Annotated[
+        float | None,
+        Opt("Adam's learning rate (default: the last one of the base run).", gt=0),
+    ] = None
+    tau: Annotated[
+        str | None,
+        Opt(
+            "Penalty threshold of the validations, which give BLEU, mean gate and CPS before and "
+            "after: a number, auto or inf (default auto where there is a gate)."
+        ),
+    ] = None
+
+    @property
+    def gate_weight(self) -> float:
+        """Beta of eq. 9."""
+        return self.beta or 0.0
+
+    @property
+    def frozen(self) -> list[str]:
+        """Patterns of ``--freeze``."""
+        return self.freeze
+
+    @property
+    def threshold(self) -> str | None:
+        """The value of ``--tau``."""
+        return self.tau
+
+    def validate(self) -> list[str]:
+        """Check the spelling of the threshold too."""
+        return [*LoopConfig.validate(self), *tau_fault(self.tau)]

@@ -72,7 +72,7 @@ class Ensemble:
     Args:
         models: At least one, in evaluation mode.
         sources: Ids of B sentences, none of them empty.
-        counting: Whether score computations are counted, the sum over the models.
+        counting: Whether traces are kept, and score computations summed over the models.
     """
 
     def __init__(
@@ -92,17 +92,20 @@ class Ensemble:
             self._states.append(state)
         self.counting = counting
         self.lengths = lengths
+        self.traces: list[Seen] = []  # of the last step, a model each
         self.computed = torch.zeros(len(sources), dtype=torch.long, device=self.device)  # [B]
         self.pairs = torch.zeros_like(self.computed)  # [B] (hypothesis, step)
 
     def step(self, rows: Tensor, tokens: Tensor) -> Tensor:
         """Return log-probabilities [N, V] of the words after ``tokens`` [N]."""
         log_probs = []
+        self.traces = []
         for at, model in enumerate(self._models):
             output = model.step(self._memories[at], rows, self._states[at], tokens, self.counting)
             log_probs.append(output.log_probs)
             self._states[at] = output.state
             if self.counting and output.trace is not None:
+                self.traces.append(output.trace)
                 self.computed.index_add_(0, rows, output.trace.computed)
         if self.counting:
             self.pairs.index_add_(0, rows, torch.ones_like(rows))

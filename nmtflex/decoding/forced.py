@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from nmtflex.decoding.batching import batches, buffers
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
@@ -61,10 +62,28 @@ def _batch_log_probabilities(
 ) -> list[float]:
     """Score pairs that lie by length of target, the longest first; no source is empty."""
     ensemble = Ensemble(models, [source for source, _ in pairs])
-    rows = torch.arange(len(pairs), device=ensemble.device)
+    totals = torch.zeros(len(pairs), dtype=torch.float64, device=ensemble.device)
+    for expected, log_probs in forced_steps(ensemble, [target for _, target in pairs]):
+        values = log_probs.gather(1, expected[:, None]).squeeze(1)
+        check_numbers(values)
+        totals[: len(expected)] += values
+    return totals.tolist()
+
+
+def forced_steps(ensemble: Ensemble, targets: Sequence[Ids]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Feed given targets to the models, one step after the other, EOS last.
+
+    Args:
+        ensemble: With a sentence encoded for each target.
+        targets: Ids without BOS and EOS, the longest first.
+
+    Yields:
+        At each step the words expected [n] of the n targets still running, which are the first
+        ones, and the log-probabilities [n, V] of all words.
+    """
+    rows = torch.arange(len(targets), device=ensemble.device)
     tokens = torch.full_like(rows, BOS_ID)
-    totals = torch.zeros_like(rows, dtype=torch.float64)
-    words = [[*target, EOS_ID] for _, target in pairs]
+    words = [[*target, EOS_ID] for target in targets]
     for step in range(len(words[0])):
         expected = [target[step] for target in words if len(target) > step]
         if len(expected) < len(rows):
@@ -72,10 +91,7 @@ def _batch_log_probabilities(
             ensemble.select(rows)
         log_probs = ensemble.step(rows, tokens)
         tokens = torch.tensor(expected, device=ensemble.device)
-        values = log_probs.gather(1, tokens[:, None]).squeeze(1)
-        check_numbers(values)
-        totals[: len(expected)] += values
-    return totals.tolist()
+        yield tokens, log_probs
 
 
 def score_lines(

@@ -9,6 +9,8 @@ from typing import BinaryIO
 
 from nmtflex.config import OutputConfig, SearchConfig
 from nmtflex.decoding.batching import buffers
+from nmtflex.decoding.tally import Tally
+from nmtflex.decoding.traces import attention_line
 from nmtflex.decoding.translator import Translation, Translator
 from nmtflex.errors import OptionError
 
@@ -35,6 +37,8 @@ def translate_stream(
     out: BinaryIO,
     output: OutputConfig,
     report: Callable[[int, int], None] = lambda _sentences, _tokens: None,
+    attention: BinaryIO | None = None,
+    tally: Tally | None = None,
 ) -> None:
     """Translate lines as they come and write them in order, flushed after every buffer.
 
@@ -47,16 +51,22 @@ def translate_stream(
         out: Takes UTF-8.
         output: Buffer, format and number of hypotheses.
         report: Called after every buffer with its number of lines and of target tokens.
+        attention: Takes what attention looked at, an object a line; see ``attention_line``.
+        tally: Takes the count of score computations.
 
     Raises:
         NmtflexError: What reading a line raises, or a broken model.
     """
     index = itertools.count()
     for buffer in buffers(lines, output.buffer):
-        found = translator.n_best(buffer, output.n_best)
+        found = translator.n_best(buffer, output.n_best, tally, trace=attention is not None)
         for source, translations in zip(buffer, found, strict=True):
             text = format_translations(next(index), source, translations, output.format)
             out.write(text.encode("utf-8"))
+            if attention is not None:
+                best, tokens = translations[0], translator.pipeline.source.segment(source)
+                line = attention_line(tokens, best.tokens, best.score, best.trace)
+                attention.write(line.encode("utf-8"))
         out.flush()
         report(len(buffer), sum(len(translations[0].tokens) for translations in found))
 
@@ -77,7 +87,15 @@ def format_translations(
     record = {
         "index": index,
         "source": source,
-        "translations": [translation._asdict() for translation in translations],
+        "translations": [
+            {
+                "text": translation.text,
+                "tokens": translation.tokens,
+                "score": translation.score,
+                "log_probability": translation.log_probability,
+            }
+            for translation in translations
+        ],
     }
     return json.dumps(record, ensure_ascii=False) + "\n"
 

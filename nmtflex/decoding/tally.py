@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # scoring two files needs no torch
+    from torch import Tensor
 
 
 class Tally:

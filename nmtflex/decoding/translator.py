@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from nmtflex.config import BatchConfig, Config, DeviceConfig, SearchConfig, nearest, options_of
+from nmtflex.config import (
+    BatchConfig,
+    Config,
+    DeviceConfig,
+    SearchConfig,
+    ThresholdConfig,
+    nearest,
+    options_of,
+)
 from nmtflex.decoding.batching import batches
 from nmtflex.decoding.ensemble import Ids, StepModel
 from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
+from nmtflex.decoding.traces import SentenceTrace, trace_pairs
 from nmtflex.errors import OptionError
-from nmtflex.model.run import load_run
+from nmtflex.model.run import Run, load_run
+from nmtflex.model.threshold import set_threshold
 from nmtflex.text.pipeline import TextPipeline
+from nmtflex.text.vocabulary import UNK_ID
 
 Group = TypeVar("Group", bound=Config)
 
 
 class Translation(NamedTuple):
-    """A hypothesis as text: the raw line, the tokens it was made of, and its scores."""
+    """A hypothesis as text: the raw line, what it was made of, and its scores."""
 
     text: str
-    tokens: list[str]
+    tokens: list[str]  # as the model has them: subwords, "<unk>" for unknown ones
+    words: list[str]  # of the target's tokenizer, unknown ones replaced where that was asked for
     score: float
     log_probability: float
+    trace: SentenceTrace | None  # where it was asked for, and the source is not empty
 
 
 class Translator:
     """Translates lines with one model, or with several as an ensemble.
 
     Args:
-        models: In evaluation mode, with one vocabulary.
+        models: In evaluation mode, with one vocabulary. Traces are the first one's.
         pipeline: The text pipeline they were trained with.
         search: Options of the beam search.
         batch: How many sentences are decoded together; it changes the speed alone.
@@ -57,16 +71,35 @@ class Translator:
         """
         if isinstance(lines, str):
             raise TypeError("translate takes a list of lines, not one string")
-        found = self.translate_ids([self.pipeline.source.encode(line) for line in lines])
-        return [self.pipeline.target.decode(hypotheses[0].ids) for hypotheses in found]
+        return [translations[0].text for translations in self.n_best(lines, 1)]
 
-    def n_best(self, lines: Sequence[str], count: int) -> list[list[Translation]]:
+    def n_best(
+        self, lines: Sequence[str], count: int, tally: Tally | None = None, trace: bool = False
+    ) -> list[list[Translation]]:
         """Return the ``count`` best translations of each line, the best first.
 
         There may be fewer where the search ends with fewer; there are never more than the beam.
+
+        Args:
+            lines: Raw.
+            count: How many of each line.
+            tally: Takes the count of score computations, if given.
+            trace: Whether to tell what attention looked at.
         """
-        found = self.translate_ids([self.pipeline.source.encode(line) for line in lines])
-        return [[self._text(best) for best in hypotheses[:count]] for hypotheses in found]
+        sources = [self.pipeline.source.encode(line) for line in lines]
+        found = [best[:count] for best in self.translate_ids(sources, tally)]
+        traces: Iterator[SentenceTrace | None] = itertools.repeat(None)
+        if trace or self.search.replace_unk:
+            pairs = [
+                (source, hypothesis.ids)
+                for source, hypotheses in zip(sources, found, strict=True)
+                for hypothesis in hypotheses
+            ]
+            traces = iter(trace_pairs(self._models[0], pairs, self.batch.batch_sentences))
+        return [
+            [self._text(line, hypothesis, next(traces)) for hypothesis in hypotheses]
+            for line, hypotheses in zip(lines, found, strict=True)
+        ]
 
     def translate_ids(
         self, sources: Sequence[Ids], tally: Tally | None = None
@@ -87,14 +120,53 @@ class Translator:
                 found[index] = best
         return found
 
-    def _text(self, hypothesis: Hypothesis) -> Translation:
-        target = self.pipeline.target
+    def _text(self, line: str, hypothesis: Hypothesis, trace: SentenceTrace | None) -> Translation:
+        target, ids = self.pipeline.target, hypothesis.ids
+        if self.search.replace_unk and UNK_ID in ids and trace and trace.weights is not None:
+            attended = self.pipeline.source.attended_words(line)
+            places = trace.weights[: len(ids)].argmax(1)
+            words = target.fill_unknown(ids, [attended[place] for place in places])
+        else:
+            words = target.decode_words(ids)
         return Translation(
-            text=target.decode(hypothesis.ids),
-            tokens=[target.vocabulary.token(token) for token in hypothesis.ids],
+            text=target.tokenizer.detokenize(words),
+            tokens=[target.vocabulary.token(token) for token in ids],
+            words=words,
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
+            trace=trace,
         )
+
+
+class Opened(NamedTuple):
+    """A run, ready to translate."""
+
+    run: Run
+    translator: Translator
+    tau: float | None  # threshold, where one was given
+
+
+def open_translator(
+    path: Path,
+    search: SearchConfig,
+    threshold: ThresholdConfig,
+    batch: BatchConfig,
+    device: DeviceConfig,
+) -> Opened:
+    """Open a run and check that its attention can do what the options ask.
+
+    Raises:
+        OptionError: It cannot.
+        RunError: The folder is no run, or one of a newer format.
+    """
+    run = load_run(path, device)
+    tau = set_threshold(run, threshold.tau)
+    if search.replace_unk and not run.model.decoder.attention.aligned:
+        raise OptionError(
+            f"--replace-unk needs weights over source positions, and {path} has "
+            f"{run.model_config.attention.kind} attention"
+        )
+    return Opened(run, Translator([run.model], run.pipeline, search, batch), tau)
 
 
 def load(run: str | Path, **options: Any) -> Translator:
@@ -108,22 +180,25 @@ def load(run: str | Path, **options: Any) -> Translator:
     Args:
         run: Run folder that ``nmtflex train`` made.
         options: Those of ``nmtflex translate``, with underscores: ``beam``, ``length_penalty``,
-            ``max_length``, ``batch_sentences``, ``device``, ``dtype``, ``threads``.
+            ``max_length``, ``replace_unk``, ``tau``, ``batch_sentences``, ``device``, ``dtype``,
+            ``threads``.
 
     Raises:
         OptionError: An unknown option, or a value that is not allowed.
         RunError: The folder is no run, or one of a newer format.
     """
     search = _take(SearchConfig, options)
+    if "tau" in options:  # 1.38 as well as "1.38"
+        options["tau"] = str(options["tau"])
+    threshold = _take(ThresholdConfig, options)
     batch = _take(BatchConfig, options)
     device = _take(DeviceConfig, options)
     if options:
         name = min(options)
-        groups = (SearchConfig, BatchConfig, DeviceConfig)
+        groups = (SearchConfig, ThresholdConfig, BatchConfig, DeviceConfig)
         known = [key for group in groups for key in options_of(group)]
         raise OptionError(f"load: unknown option {name!r}{nearest(name, known)}")
-    opened = load_run(Path(run), device)
-    return Translator([opened.model], opened.pipeline, search, batch)
+    return open_translator(Path(run), search, threshold, batch, device).translator
 
 
 def _take(group: type[Group], options: dict[str, Any]) -> Group:

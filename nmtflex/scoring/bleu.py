@@ -1,15 +1,23 @@
-"""BLEU and chrF by sacrebleu, each with the signature that makes the number comparable."""
+"""BLEU, chrF and TER by sacrebleu, each with the signature that makes the number comparable.
+
+A ``Metric`` says how sentences are scored; ``corpus_score`` and ``sentence_scores`` do it. The
+other functions are these two with the usual metrics. Hypotheses are one sequence of sentences, and
+each reference is another, of the same length.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
-from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.bleu import BLEU, BLEUScore
 from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from nmtflex.errors import DataError
 from nmtflex.text.tokenizers import WORD
+
+Smoothing = Literal["exp", "none"]
 
 # sacrebleu parts words with str.split(), for which an ideographic or a no-break space inside a word
 # ends it. Each white-space character becomes two private-use ones, of which the first becomes
@@ -22,58 +30,195 @@ _PROTECTED = str.maketrans(
 )
 
 
-class Score(NamedTuple):
-    """A number, 0-100, and how it was computed."""
+class BleuParts(NamedTuple):
+    """What a BLEU is made of; as text, the end of the line that multi-bleu.perl prints."""
 
-    value: float
+    precisions: tuple[float, ...]  # percent, of one word to four
+    brevity_penalty: float  # 0-1
+    hypothesis_length: int  # words
+    reference_length: int  # words, of the reference closest in length
+
+    @property
+    def ratio(self) -> float:
+        """Return hypothesis words per reference word."""
+        return self.hypothesis_length / self.reference_length if self.reference_length else 0.0
+
+    def __str__(self) -> str:
+        precisions = "/".join(f"{precision:.1f}" for precision in self.precisions)
+        return (
+            f"{precisions} (BP={self.brevity_penalty:.3f}, ratio={self.ratio:.3f}, "
+            f"hyp_len={self.hypothesis_length}, ref_len={self.reference_length})"
+        )
+
+
+class Score(NamedTuple):
+    """A number, and how it was computed."""
+
+    value: float  # 0-100; TER may be more
+    signature: str
+    parts: BleuParts | None = None  # of BLEU alone
+
+
+class SentenceScores(NamedTuple):
+    """A number for each sentence, and how they were computed."""
+
+    values: list[float]  # 0-100; TER may be more
     signature: str
 
 
-def corpus_bleu(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    tokenize: str = "13a",
+class Metric(NamedTuple):
+    """A metric of sacrebleu, and the line that it is given for a sentence."""
+
+    by: BLEU | CHRF | TER
+    line: Callable[[Any], str]
+
+
+def bleu_metric(
+    tokenize: str | None = "13a",
+    *,
+    lowercase: bool = False,
+    smooth: Smoothing | None = None,
+    by_sentence: bool = False,
     force: bool = False,
-) -> Score:
-    """Return the BLEU of a corpus, case kept.
+) -> Metric:
+    """Return BLEU.
 
     Args:
-        hypotheses: Lines.
-        references: Lines, one for each hypothesis.
-        tokenize: sacrebleu's tokenizer; "none" parts words at ASCII white space alone.
+        tokenize: sacrebleu's tokenizer; "none" parts words at ASCII white space alone, and None
+            takes sentences that are lists of words.
+        lowercase: Lower the case of both sides.
+        smooth: What counts where no n-gram of some length matches: "none" makes the score 0, as
+            multi-bleu.perl does, and is the default for words; "exp" halves the precision each
+            time, and is the default for sacrebleu's tokenizers.
+        by_sentence: Smooth, and leave out n-grams longer than the hypothesis.
         force: Keep sacrebleu from warning of text that looks tokenized.
-
-    Raises:
-        DataError: The numbers of lines differ, or there are none.
     """
-    if tokenize == "none":
-        return word_bleu(
-            [WORD.findall(line) for line in hypotheses],
-            [WORD.findall(line) for line in references],
-        )
-    return _score(BLEU(tokenize=tokenize, force=force), hypotheses, references)
+    words = tokenize in (None, "none")
+    line = {None: protected_line, "none": _protected_words}.get(tokenize, str)
+    if smooth is None:
+        smooth = "none" if words and not by_sentence else "exp"
+    metric = BLEU(
+        tokenize="none" if words else tokenize,
+        lowercase=lowercase,
+        smooth_method=smooth,
+        effective_order=by_sentence,
+        force=force or words,
+    )
+    return Metric(metric, line)
 
 
-def word_bleu(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> Score:
-    """Return the BLEU of a corpus whose sentences are lists of words, as multi-bleu.perl does.
+def chrf_metric(*, lowercase: bool = False) -> Metric:
+    """Return chrF2 of lines."""
+    return Metric(CHRF(lowercase=lowercase), str)
+
+
+def ter_metric(*, words: bool = False, case_sensitive: bool = False) -> Metric:
+    """Return TER.
+
+    Args:
+        words: Sentences are lists of words, not lines, which sacrebleu parts at white space.
+        case_sensitive: Keep case; as in tercom, it is lowered otherwise.
+    """
+    return Metric(TER(case_sensitive=case_sensitive), protected_line if words else str)
+
+
+def corpus_score(metric: Metric, hypotheses: Sequence[Any], *references: Sequence[Any]) -> Score:
+    """Score a corpus.
 
     Raises:
         DataError: The numbers of sentences differ, or there are none.
     """
-    return _score(
-        BLEU(tokenize="none", force=True),
-        [_protected_line(words) for words in hypotheses],
-        [_protected_line(words) for words in references],
-    )
+    lines, reference_lines = prepared(metric, hypotheses, references)
+    score = metric.by.corpus_score(lines, reference_lines)
+    signature = str(metric.by.get_signature())
+    if not isinstance(score, BLEUScore):
+        return Score(bounded(metric, score.score), signature)
+    parts = BleuParts(tuple(score.precisions), score.bp, score.sys_len, score.ref_len)
+    return Score(bounded(metric, score.score), signature, parts)
 
 
-def corpus_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Return the chrF2 of a corpus.
+def sentence_scores(
+    metric: Metric, hypotheses: Sequence[Any], *references: Sequence[Any]
+) -> SentenceScores:
+    """Score each sentence.
+
+    Raises:
+        DataError: The numbers of sentences differ, or there are none.
+    """
+    lines, reference_lines = prepared(metric, hypotheses, references)
+    values = [
+        bounded(metric, metric.by.sentence_score(line, several).score)
+        for line, *several in zip(lines, *reference_lines, strict=True)
+    ]
+    return SentenceScores(values, str(metric.by.get_signature()))
+
+
+def corpus_bleu(
+    hypotheses: Sequence[str],
+    *references: Sequence[str],
+    tokenize: str = "13a",
+    lowercase: bool = False,
+    force: bool = False,
+) -> Score:
+    """Return the BLEU of lines; ``bleu_metric`` describes the options.
 
     Raises:
         DataError: The numbers of lines differ, or there are none.
     """
-    return _score(CHRF(), hypotheses, references)
+    metric = bleu_metric(tokenize, lowercase=lowercase, force=force)
+    return corpus_score(metric, hypotheses, *references)
+
+
+def word_bleu(
+    hypotheses: Sequence[Sequence[str]],
+    *references: Sequence[Sequence[str]],
+    lowercase: bool = False,
+    smooth: Smoothing = "none",
+) -> Score:
+    """Return the BLEU of sentences that are lists of words, as multi-bleu.perl does.
+
+    Raises:
+        DataError: The numbers of sentences differ, or there are none.
+    """
+    metric = bleu_metric(None, lowercase=lowercase, smooth=smooth)
+    return corpus_score(metric, hypotheses, *references)
+
+
+def sentence_bleu(
+    hypotheses: Sequence[Any],
+    *references: Sequence[Any],
+    tokenize: str | None = "13a",
+    lowercase: bool = False,
+) -> SentenceScores:
+    """Return the smoothed BLEU of each sentence; ``bleu_metric`` describes the options.
+
+    Raises:
+        DataError: The numbers of sentences differ, or there are none.
+    """
+    metric = bleu_metric(tokenize, lowercase=lowercase, by_sentence=True, force=True)
+    return sentence_scores(metric, hypotheses, *references)
+
+
+def corpus_chrf(
+    hypotheses: Sequence[str], *references: Sequence[str], lowercase: bool = False
+) -> Score:
+    """Return the chrF2 of lines.
+
+    Raises:
+        DataError: The numbers of lines differ, or there are none.
+    """
+    return corpus_score(chrf_metric(lowercase=lowercase), hypotheses, *references)
+
+
+def corpus_ter(
+    hypotheses: Sequence[str], *references: Sequence[str], case_sensitive: bool = False
+) -> Score:
+    """Return the TER of lines, in percent of the references' words; less is better.
+
+    Raises:
+        DataError: The numbers of lines differ, or there are none.
+    """
+    return corpus_score(ter_metric(case_sensitive=case_sensitive), hypotheses, *references)
 
 
 def lacks_spaces(lines: Sequence[str]) -> bool:
@@ -85,15 +230,35 @@ def lacks_spaces(lines: Sequence[str]) -> bool:
     return 20 * sum(line.count(" ") for line in long) < sum(map(len, long))
 
 
-def _protected_line(words: Sequence[str]) -> str:
+def protected_line(words: Sequence[str]) -> str:
+    """Join words to a line that sacrebleu parts at these words, whatever white space they hold."""
     return " ".join([word.translate(_PROTECTED) for word in words])
 
 
-def _score(metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    if len(hypotheses) != len(references):
-        raise DataError(f"{len(hypotheses)} hypotheses, but {len(references)} references")
+def prepared(
+    metric: Metric, hypotheses: Sequence[Any], references: Sequence[Sequence[Any]]
+) -> tuple[list[str], list[list[str]]]:
+    """Return the lines that sacrebleu is given.
+
+    Raises:
+        DataError: The numbers of sentences differ, or there are none.
+        ValueError: There is no reference.
+    """
     if not references:
+        raise ValueError(f"{len(hypotheses)} hypotheses, but no references were given")
+    for number, sentences in enumerate(references, start=1):
+        if len(sentences) != len(hypotheses):
+            place = f" in reference {number}" if len(references) > 1 else ""
+            raise DataError(f"{len(hypotheses)} hypotheses, but {len(sentences)} references{place}")
+    if not hypotheses:
         raise DataError("no sentences to score")
-    value = metric.corpus_score(hypotheses, [references]).score
-    # A perfect score comes out as 100.00000000000004.
-    return Score(min(float(value), 100.0), str(metric.get_signature()))
+    return list(map(metric.line, hypotheses)), [list(map(metric.line, one)) for one in references]
+
+
+def bounded(metric: Metric, value: float) -> float:
+    """Return a score as it should be: a perfect BLEU comes out as 100.00000000000004."""
+    return float(value) if isinstance(metric.by, TER) else min(float(value), 100.0)
+
+
+def _protected_words(line: str) -> str:
+    return protected_line(WORD.findall(line))

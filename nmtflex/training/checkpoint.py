@@ -98,7 +98,7 @@ def _restore_trainer(
         parameter, _, key = name.partition(":")
         if key:
             states.setdefault(parameter, {})[key] = tensor
-    names = [name for name, _ in model.named_parameters()]
+    names = [name for name, weight in model.named_parameters() if weight.requires_grad]
     optimizer.load_state_dict({
         "state": {names.index(name): state for name, state in states.items()},
         "param_groups": optimizer.state_dict()["param_groups"],

@@ -14,7 +14,7 @@ from typing import IO
 import torch
 from torch import nn
 
-from nmtflex.config import TrainConfig
+from nmtflex.config import LoopConfig
 from nmtflex.corpus.batches import Batch, Batches
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import RunError, StoppedError
@@ -42,17 +42,19 @@ class Trainer:
         optimizer: Over the model's weights.
         progress: How far it is.
         lock: Kept open while the trainer lives; it keeps other trainings out of the run.
+        tau: Penalty threshold of the validations.
     """
 
     def __init__(
         self,
-        config: TrainConfig,
+        config: LoopConfig,
         folder: RunFolder,
         corpus: PreparedCorpus,
         model: Seq2Seq,
         optimizer: torch.optim.Optimizer,
         progress: Progress,
         lock: IO[str],
+        tau: float = math.inf,
     ) -> None:
         self.lock = lock
         self.config = config
@@ -68,7 +70,7 @@ class Trainer:
         )
         self.validator = None
         if "valid" in corpus.splits:
-            self.validator = Validator(corpus, config.valid_beam, config.token_budget)
+            self.validator = Validator(corpus, config.valid_beam, config.token_budget, tau)
         self.order = self.batches.order(config.seed, progress.epoch)
 
     def total_updates(self) -> int:
@@ -103,6 +105,8 @@ class Trainer:
     def _validation_due(self) -> bool:
         """Whether the weights as they are must be validated before going on."""
         progress = self.progress
+        if progress.validated_update < 0:
+            return True
         if progress.update == progress.validated_update:
             return False
         updates, seconds = self.config.interval()
@@ -158,39 +162,41 @@ class Trainer:
         chosen = self.order[progress.position : progress.position + config.accumulate]
         batches = [self.batches.collate(pairs) for pairs in chosen]
         tokens = sum(batch.num_tokens for batch in batches)
-        loss, cross_entropy, norm = self._step(batches, tokens)
+        loss, norm = self._step(batches, tokens)
         progress.update += 1
         progress.position += len(batches)
         progress.target_tokens += tokens
-        progress.window_loss += loss
-        progress.window_cross_entropy += cross_entropy
-        progress.window_tokens += tokens
         progress.seconds += time.monotonic() - began
         display.advance(progress.epoch, progress.update, tokens, loss / tokens, norm)
         if progress.update % config.log_every == 0:
             self._log_training(metrics, norm)
 
-    def _step(self, batches: list[Batch], tokens: int) -> tuple[float, float, float]:
-        """Descend along the mean gradient a token; return loss, cross-entropy, gradient norm."""
+    def _step(self, batches: list[Batch], tokens: int) -> tuple[float, float]:
+        """Descend along the mean gradient a token; return the loss and the gradient's norm."""
+        progress, config = self.progress, self.config
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
         for group in self.optimizer.param_groups:
-            group["lr"] = self.progress.rate
-        smoothed = plain = 0.0
+            group["lr"] = progress.rate
+        total = 0.0
         for batch in batches:
-            loss = loss_of(self.model, batch, self.config.label_smoothing)
+            loss = loss_of(self.model, batch, config.label_smoothing, config.gate_weight)
             torch.autograd.backward(loss.objective / tokens)
-            smoothed += float(loss.objective.detach())
-            plain += float(loss.cross_entropy)
-        limit = self.config.clip or math.inf
-        norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
+            total += float(loss.objective.detach())
+            progress.window_cross_entropy += float(loss.cross_entropy)
+            progress.window_sentences += loss.sentences
+            if loss.gate is not None:
+                progress.window_gate += float(loss.gate)
+        progress.window_loss += total
+        progress.window_tokens += tokens
+        norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), config.clip or math.inf))
         if not math.isfinite(norm):
             raise RunError(
-                f"the gradient's norm is {norm} at update {self.progress.update + 1}; lower --lr "
+                f"the gradient's norm is {norm} at update {progress.update + 1}; lower --lr "
                 f"or --clip and train again; the last checkpoint stays as it was"
             )
         self.optimizer.step()
-        return smoothed, plain, norm
+        return total, norm
 
     def _log_training(self, metrics: Metrics, norm: float) -> None:
         progress = self.progress
@@ -201,11 +207,18 @@ class Trainer:
             loss=progress.window_loss / progress.window_tokens,
             perplexity=math.exp(min(mean, 700.0)),
             gradient_norm=norm,
+            gate_mean=self._mean_gate(),
         )
-        progress.window_loss = progress.window_cross_entropy = 0.0
-        progress.window_tokens = 0
+        progress.window_loss = progress.window_cross_entropy = progress.window_gate = 0.0
+        progress.window_tokens = progress.window_sentences = 0
 
-    def _log(self, metrics: Metrics, split: str, **values: float) -> None:
+    def _mean_gate(self) -> float | None:
+        """Return the mean gate since the last row; None where attention has no gate."""
+        if not self.model.decoder.attention.gated:
+            return None
+        return self.progress.window_gate / self.progress.window_sentences
+
+    def _log(self, metrics: Metrics, split: str, **values: float | None) -> None:
         progress = self.progress
         common = {
             "update": progress.update,
@@ -227,7 +240,7 @@ class Trainer:
         progress.validation_seconds += spent
         progress.validated_update = progress.update
         progress.validated_seconds = progress.seconds
-        best = self._judge(result)
+        best = progress.update > 0 and self._judge(result)  # where it starts from is no result
         if result is not None:
             self._log(
                 metrics,
@@ -235,11 +248,12 @@ class Trainer:
                 loss=result.loss,
                 perplexity=result.perplexity,
                 bleu=result.bleu,
+                gate_mean=result.gate,
+                cps=result.cps,
             )
             display.line(
-                f"epoch {progress.epoch}  update {progress.update:,}  valid perplexity "
-                f"{result.perplexity:.2f}  BLEU {result.bleu:.2f}{'  best' if best else ''}  "
-                f"({spent:.0f} s)"
+                f"epoch {progress.epoch}  update {progress.update:,}  valid {result.in_words()}"
+                f"{'  best' if best else ''}  ({spent:.0f} s)"
             )
         if best:
             about = {"update": str(progress.update)}

@@ -18,7 +18,7 @@ class Progress:
     seconds: float = 0.0  # in training and validation, over all sittings
     target_tokens: int = 0  # end-of-sentence counted
     validation_seconds: float = 0.0  # of those, in validation
-    validated_update: int = 0  # the last validation
+    validated_update: int = 0  # the last validation; -1 where the start is to be validated
     validated_seconds: float = 0.0
     saved_seconds: float = 0.0  # the last checkpoint
     best_score: float | None = None  # BLEU, or minus perplexity
@@ -28,6 +28,8 @@ class Progress:
     window_loss: float = 0.0  # sums since the last row of metrics.csv
     window_cross_entropy: float = 0.0
     window_tokens: int = 0
+    window_gate: float = 0.0  # sum over sentences of their mean gate
+    window_sentences: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types."""

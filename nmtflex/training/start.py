@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import fnmatch
+import math
 import platform
 import shutil
 from importlib.metadata import version
@@ -12,19 +14,33 @@ from typing import IO, Any
 import torch
 
 import nmtflex
-from nmtflex.config import FORMAT, Config, DeviceConfig, ModelConfig, TrainConfig, options_of
+from nmtflex.config import (
+    FORMAT,
+    Config,
+    DeviceConfig,
+    LoopConfig,
+    ModelConfig,
+    TrainConfig,
+    options_of,
+)
 from nmtflex.config import flag_of as spelling
 from nmtflex.corpus.store import PreparedCorpus, open_prepared
 from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.files import atomic_folder, write_json
 from nmtflex.model.device import open_device, storage_dtype
-from nmtflex.model.run import RunFolder, read_run_config
+from nmtflex.model.run import Run, RunFolder, read_run_config
 from nmtflex.model.seq2seq import Seq2Seq, build_model
+from nmtflex.model.threshold import threshold_value
+from nmtflex.model.weights import load_weights
 from nmtflex.training.checkpoint import clear_leftovers, load_checkpoint
 from nmtflex.training.loop import Trainer
 from nmtflex.training.progress import Progress
 
-NOT_COMPARED = ("data", "run")  # folders may move; the data's fingerprint is compared instead
+NOT_COMPARED = (
+    "data",
+    "run",
+    "base_run",
+)  # folders may move; the data's fingerprint is compared instead
 
 
 def open_training(
@@ -38,10 +54,36 @@ def open_training(
         RunError: The folder is there and is no run, or its checkpoint is damaged.
     """
     corpus = open_prepared(train_config.data)
+    return make_trainer(corpus, model_config, train_config, device_config, train_config.lr)
+
+
+def make_trainer(
+    corpus: PreparedCorpus,
+    model_config: ModelConfig,
+    train_config: LoopConfig,
+    device_config: DeviceConfig,
+    rate: float,
+    base: Run | None = None,
+) -> Trainer:
+    """Make or open a run folder on an opened corpus.
+
+    Args:
+        corpus: With training data.
+        model_config: The model.
+        train_config: The loop's options.
+        device_config: Where it runs.
+        rate: First learning rate.
+        base: Run whose best weights to start from, instead of fresh ones.
+
+    Raises:
+        NmtflexError: As ``open_training``.
+    """
     _check_corpus(model_config, train_config, corpus)
     place = open_device(device_config)
     folder = RunFolder(train_config.run)
     config = _describe(corpus, model_config, train_config, device_config)
+    if base is not None:  # a part of the model, as its weights are
+        config["data"]["longest_source"] = base.config["data"]["longest_source"]
     if not folder.path.exists():
         _make(folder.path, corpus.folder, config)
     before = read_run_config(folder)
@@ -59,12 +101,43 @@ def open_training(
         data["longest_source"],
         autocast=device_config.dtype == "bfloat16",
     ).to(place, storage_dtype(device_config))
-    optimizer = torch.optim.Adam(model.parameters(), lr=train_config.lr, fused=True)
-    progress = _resume(folder, model, optimizer, train_config.lr)
-    return Trainer(train_config, folder, corpus, model, optimizer, progress, lock)
+    trained = _freeze(model, train_config.frozen)
+    optimizer = torch.optim.Adam(trained, lr=rate, fused=True)
+    if checkpoints := folder.updates():
+        progress = load_checkpoint(checkpoints[-1], model, optimizer)
+    elif base is not None:
+        load_weights(base.folder.best, model)
+        progress = Progress(rate=rate, validated_update=-1)
+    else:
+        progress = Progress(rate=rate)
+    tau = math.inf
+    if train_config.threshold is not None:
+        tau = threshold_value(train_config.threshold, data)
+    return Trainer(train_config, folder, corpus, model, optimizer, progress, lock, tau)
 
 
-def _check_corpus(model: ModelConfig, train: TrainConfig, corpus: PreparedCorpus) -> None:
+def _freeze(model: Seq2Seq, patterns: list[str]) -> list[torch.nn.Parameter]:
+    """Keep the weights whose names match from changing; return the others.
+
+    Raises:
+        OptionError: A pattern matches nothing, or nothing is left to train.
+    """
+    weights = dict(model.named_parameters())
+    for pattern in patterns:
+        matching = fnmatch.filter(weights, pattern)
+        if not matching:
+            raise OptionError(
+                f"--freeze {pattern!r} matches no weights; there are {', '.join(weights)}"
+            )
+        for name in matching:
+            weights[name].requires_grad_(False)
+    left = [weight for weight in weights.values() if weight.requires_grad]
+    if not left:
+        raise OptionError(f"--freeze {' '.join(patterns)} leaves nothing to train")
+    return left
+
+
+def _check_corpus(model: ModelConfig, train: LoopConfig, corpus: PreparedCorpus) -> None:
     """Check what the options ask of the corpus."""
     if "train" not in corpus.splits:
         raise DataError(f"{corpus.folder} has no training data; preprocess with --train")
@@ -82,7 +155,7 @@ def _check_corpus(model: ModelConfig, train: TrainConfig, corpus: PreparedCorpus
 
 
 def _describe(
-    corpus: PreparedCorpus, model: ModelConfig, train: TrainConfig, device: DeviceConfig
+    corpus: PreparedCorpus, model: ModelConfig, train: LoopConfig, device: DeviceConfig
 ) -> dict[str, Any]:
     """Return the run's ``config.json``: the effective options, the data and the versions."""
     return {
@@ -159,12 +232,3 @@ def _check_same(
             f"{folder.path} is a run with other options: {'; '.join(faults)}; give the same "
             f"options to resume it, or another --run"
         )
-
-
-def _resume(
-    folder: RunFolder, model: Seq2Seq, optimizer: torch.optim.Optimizer, rate: float
-) -> Progress:
-    checkpoints = folder.updates()
-    if not checkpoints:
-        return Progress(rate=rate)
-    return load_checkpoint(checkpoints[-1], model, optimizer)

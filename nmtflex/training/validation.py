@@ -11,6 +11,7 @@ import torch
 from nmtflex.config import BatchConfig, SearchConfig
 from nmtflex.corpus.batches import Batches
 from nmtflex.corpus.store import PreparedCorpus
+from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import DataError
 from nmtflex.model.seq2seq import Seq2Seq
@@ -27,6 +28,15 @@ class Validation(NamedTuple):
     perplexity: float
     bleu: float
     signature: str
+    cps: float | None  # score computations a step; see ``Tally``
+    gate: float | None  # mean over sentences of the mean gate of their steps
+
+    def in_words(self) -> str:
+        """Return the numbers for a person to read."""
+        text = f"perplexity {self.perplexity:.2f}  BLEU {self.bleu:.2f}"
+        if self.gate is not None and self.cps is not None:
+            text += f"  gate {self.gate:.3f}  CPS {self.cps:.2f}"
+        return text
 
 
 class Validator:
@@ -36,9 +46,13 @@ class Validator:
         corpus: Has a split ``valid``.
         beam: Beam size.
         batch_tokens: Most tokens of a batch, padding counted.
+        tau: Threshold under which a gated mechanism is validated; training itself has none.
     """
 
-    def __init__(self, corpus: PreparedCorpus, beam: int, batch_tokens: int) -> None:
+    def __init__(
+        self, corpus: PreparedCorpus, beam: int, batch_tokens: int, tau: float = math.inf
+    ) -> None:
+        self.tau = tau
         self.pipeline = corpus.pipeline
         self.search = SearchConfig(beam=beam)
         source, target = corpus.store("valid", "source"), corpus.store("valid", "target")
@@ -52,18 +66,51 @@ class Validator:
     def __call__(self, model: Seq2Seq, check: Callable[[], None]) -> Validation:
         """Score the model, left in evaluation mode; ``check`` may raise between batches."""
         model.eval()
-        total, tokens = 0.0, 0
+        attention = model.decoder.attention
+        if attention.gated:
+            attention.set_threshold(self.tau)
+        try:
+            mean, gate = self._teacher_forced(model, check)
+            hypotheses, tally = self._translate(model, check)
+        finally:
+            if attention.gated:
+                attention.set_threshold(math.inf)
+        bleu = run_bleu(self.pipeline.target, hypotheses, self.references)
+        return Validation(
+            loss=mean,
+            perplexity=math.exp(min(mean, 700.0)),
+            bleu=bleu.value,
+            signature=bleu.signature,
+            cps=tally.cps,
+            gate=gate,
+        )
+
+    def _teacher_forced(
+        self, model: Seq2Seq, check: Callable[[], None]
+    ) -> tuple[float, float | None]:
+        """Return the cross-entropy a token and the mean gate, if there is one."""
+        total = gates = 0.0
+        tokens = sentences = 0
         for pairs in self.batches.in_order():
             check()
             loss = loss_of(model, self.batches.collate(pairs))
             total += float(loss.cross_entropy)
             tokens += loss.tokens
+            sentences += loss.sentences
+            if loss.gate is not None:
+                gates += float(loss.gate)
+        gated = model.decoder.attention.gated
+        return total / tokens, gates / sentences if gated else None
+
+    def _translate(
+        self, model: Seq2Seq, check: Callable[[], None]
+    ) -> tuple[list[list[str]], Tally]:
+        """Return the translations' words, and the count of score computations."""
         translator = Translator([model], self.pipeline, self.search, BatchConfig())
-        hypotheses = []
+        hypotheses, tally = [], Tally()
         for first in range(0, len(self.sources), CHUNK):
             check()
-            found = translator.translate_ids(self.sources[first : first + CHUNK])
-            hypotheses += [best[0].ids for best in found]
-        bleu = run_bleu(self.pipeline.target, hypotheses, self.references)
-        mean = total / tokens
-        return Validation(mean, math.exp(min(mean, 700.0)), bleu.value, bleu.signature)
+            found = translator.translate_ids(self.sources[first : first + CHUNK], tally)
+            words = self.pipeline.target.decode_words
+            hypotheses += [words(best[0].ids) for best in found]
+        return hypotheses, tally

@@ -91,7 +91,9 @@ def test_run(command_line, tiny_run, tmp_path):
 
 def test_run_as_a_table(command_line, tiny_run):
     outcome = command_line("eval", tiny_run, "--split", "test")
-    assert [line.split("\t")[0] for line in outcome.out.splitlines()] == ["metric", "BLEU", "chrF2"]
+    rows = [line.split("\t") for line in outcome.out.splitlines()]
+    assert [row[0] for row in rows] == ["metric", "BLEU", "chrF2", "CPS"]
+    assert rows[3][1:] == ["3.50", "score computations a step"]  # of sources of 3 and 4 words
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ class Shout:
     def __init__(self) -> None:
         self.calls: list[int] = []
 
-    def n_best(self, lines: list[str], count: int) -> list[list[Translation]]:
+    def n_best(self, lines, count, tally=None, trace=False) -> list[list[Translation]]:
         self.calls.append(len(lines))
         made = []
         for line in lines:
             texts = [line.upper(), line.capitalize()][:count]
             made.append([
-                Translation(text, text.split(), -0.5 - rank, -1.0 - 2 * rank)
+                Translation(text, text.split(), text.split(), -0.5 - rank, -1.0 - 2 * rank, None)
                 for rank, text in enumerate(texts)
             ])
         return made
@@ -113,7 +113,7 @@ def test_json_format() -> None:
 
 @pytest.mark.parametrize("style", ["text", "moses", "json"])
 def test_an_empty_translation(style: str) -> None:
-    line = format_translations(5, "", [Translation("", [], 0.0, 0.0)], style)
+    line = format_translations(5, "", [Translation("", [], [], 0.0, 0.0, None)], style)
     expected = {
         "text": "\n",
         "moses": "5 |||  ||| LogP= 0.000000 ||| 0.000000\n",

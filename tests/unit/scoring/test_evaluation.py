@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from nmtflex.errors import DataError, RunError
 from nmtflex.scoring.evaluation import evaluate_files, evaluate_run, read_split
@@ -97,13 +98,19 @@ def test_damaged_split(tmp_path, file):
 
 
 class Copier:
-    """A translator that gives back the source's ids."""
+    """A translator that gives back the source's ids, at 2.5 computations a step."""
 
     def __init__(self, source, target):
         self.pipeline = SimpleNamespace(source=source, target=target)
 
-    def translate_ids(self, sources):
-        return [[SimpleNamespace(ids=ids), SimpleNamespace(ids=[])] for ids in sources]
+    def n_best(self, lines, count, tally):
+        assert count == 1
+        tally.add(torch.tensor([5]), torch.tensor([2]), torch.tensor([7]))
+        words = [self.pipeline.target.decode_words(self._ids(line)) for line in lines]
+        return [[SimpleNamespace(words=found, text=" ".join(found))] for found in words]
+
+    def _ids(self, line):
+        return self.pipeline.source.encode(line)
 
 
 def test_run():
@@ -119,3 +126,18 @@ def test_run():
     assert evaluation.bleu.signature.endswith("|segmenter:none")
     assert evaluation.sentences == 2
     assert not evaluation.unspaced
+    assert (evaluation.cps, evaluation.encoding_computations) == (2.5, 7)
+    assert evaluation.ribes is None
+
+
+def test_run_by_ribes():
+    def side(tokens):
+        vocabulary = Vocabulary(tokens, [1] * len(tokens))
+        return SidePipeline("xx", build_tokenizer({"name": "none"}), None, vocabulary)
+
+    translator = Copier(side(list("123")), side(list("abc")))
+    evaluation, _ = evaluate_run(translator, ["1 2 3", "3 1 2"], ["a b c", "a b c"], ribes=True)
+    # In order: 1. "c a b" has one of three pairs rising, and all its words.
+    assert evaluation.ribes.value == pytest.approx((1 + 1 / 3) / 2)
+    assert evaluation.ribes.signature.endswith("|segmenter:none")
+    assert evaluation.to_dict()["ribes"] == evaluation.ribes.value

@@ -1,0 +1,1 @@
+"""What runs show when they are looked at: trade-offs and figures."""

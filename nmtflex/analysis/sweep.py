@@ -1,0 +1,98 @@
+"""The trade-off of flexible attention: BLEU against computations, threshold by threshold.
+
+Shu and Nakayama, section 5.3 and figure 4; the Japanese paper chooses the threshold by it, on
+tuning data.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from nmtflex.decoding.translator import Translator
+from nmtflex.scoring.evaluation import evaluate_run
+
+WARM_UP = 64  # sentences translated before the clock starts
+
+COLUMNS = ("tau", "bleu", "ribes", "cps", "seconds", "sentences")
+
+
+class Point(NamedTuple):
+    """A split, decoded under one threshold."""
+
+    tau: float
+    bleu: float  # 0-100
+    ribes: float | None  # 0-1; None where a reference is empty
+    cps: float  # score computations a step
+    seconds: float  # of decoding
+    sentences: int
+
+
+def sweep(
+    translator: Translator,
+    set_threshold: Callable[[float], None],
+    taus: Iterable[float],
+    sources: Sequence[str],
+    references: Sequence[str],
+    report: Callable[[Point], None] = lambda _: None,
+) -> list[Point]:
+    """Translate raw lines under each threshold; count, clock and score.
+
+    Args:
+        translator: Does the work.
+        set_threshold: Sets the threshold of its model.
+        taus: Thresholds.
+        sources: Raw lines.
+        references: Raw lines, one each.
+        report: Called with each point.
+
+    Raises:
+        RunError: The model is broken.
+    """
+    translator.translate(sources[:WARM_UP])
+    ribes = all(line.strip() for line in references)
+    points = []
+    for tau in taus:
+        set_threshold(tau)
+        begin = time.perf_counter()
+        evaluation, _ = evaluate_run(translator, sources, references, ribes)
+        seconds = time.perf_counter() - begin
+        points.append(
+            Point(
+                tau=tau,
+                bleu=evaluation.bleu.value,
+                ribes=evaluation.ribes.value if evaluation.ribes else None,
+                cps=evaluation.cps or 0.0,
+                seconds=seconds,
+                sentences=evaluation.sentences,
+            )
+        )
+        report(points[-1])
+    return points
+
+
+def smallest_within(points: Sequence[Point], loss: float) -> Point:
+    """Return the point of the smallest tau that loses at most so many BLEU against no threshold.
+
+    Raises:
+        ValueError: No point is without threshold.
+    """
+    baseline = next((point.bleu for point in points if point.tau == math.inf), None)
+    if baseline is None:
+        raise ValueError("no point has tau = inf to compare with")
+    return min(
+        (point for point in points if point.bleu >= baseline - loss), key=lambda point: point.tau
+    )
+
+
+def as_csv(points: Sequence[Point]) -> str:
+    """Return a table with a header, numbers unrounded."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(points)
+    return text.getvalue()

@@ -1,0 +1,20 @@
+"""``nmtflex finetune``."""
+
+from __future__ import annotations
+
+from nmtflex.cli.app import app
+from nmtflex.cli.bind import command
+from nmtflex.cli.train import run_trainer
+from nmtflex.config import DeviceConfig, FinetuneConfig
+
+
+@command(app, "finetune")
+def finetune(config: FinetuneConfig, device: DeviceConfig) -> None:
+    """Train a run further: for fewer computations (eq. 9 of flexible attention), or on other data.
+
+    Validates before the first update and after, at the threshold --tau: BLEU, mean gate and CPS.
+    The same command again resumes.
+    """
+    from nmtflex.training.finetune import open_finetuning
+
+    run_trainer(open_finetuning(config, device))

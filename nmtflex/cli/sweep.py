@@ -1,0 +1,109 @@
+"""``nmtflex sweep``."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nmtflex.cli.app import app
+from nmtflex.cli.bind import command
+from nmtflex.cli.console import note, print_table, write_line
+from nmtflex.config import (
+    BatchConfig,
+    DeviceConfig,
+    SearchConfig,
+    SweepConfig,
+    ThresholdConfig,
+)
+from nmtflex.errors import OptionError
+from nmtflex.files import atomic_file
+
+if TYPE_CHECKING:
+    from nmtflex.analysis.sweep import Point
+
+
+@command(app, "sweep")
+def sweep(
+    config: SweepConfig, search: SearchConfig, batch: BatchConfig, device: DeviceConfig
+) -> None:
+    """Decode a split under several thresholds: BLEU, RIBES, CPS and seconds, as table, CSV, figure.
+
+    For runs with flexible attention. With --within it marks the smallest threshold that loses no
+    more BLEU than that against none: take it on --split valid, and use it on the test data.
+    """
+    from nmtflex.analysis.figures import check_matplotlib, save, trade_off
+    from nmtflex.analysis.sweep import as_csv, smallest_within
+    from nmtflex.analysis.sweep import sweep as sweep_thresholds
+    from nmtflex.decoding.translator import open_translator
+    from nmtflex.model.threshold import threshold_value
+    from nmtflex.scoring.evaluation import read_split
+
+    check_matplotlib()
+    base = config.output or config.run / f"sweep-{config.split}-beam{search.beam}"
+    if not base.parent.is_dir():
+        raise OptionError(f"--output {base}: there is no folder {base.parent}")
+    # --tau inf asks for a mechanism with a penalty, and says so where there is none.
+    opened = open_translator(config.run, search, ThresholdConfig(tau="inf"), batch, device)
+    sources, references = read_split(opened.run.folder.raw, config.split)
+    taus = {threshold_value(tau, opened.run.config["data"]) for tau in config.taus}
+    if config.within is not None:
+        taus.add(math.inf)
+    points = sweep_thresholds(
+        opened.translator,
+        opened.run.model.decoder.attention.set_threshold,
+        sorted(taus),
+        sources,
+        references,
+        lambda point: note(f"tau {point.tau:.4g}: BLEU {point.bleu:.2f}, CPS {point.cps:.2f}"),
+    )
+    chosen = None if config.within is None else smallest_within(points, config.within)
+    with atomic_file(_with_ending(base, ".csv")) as file:
+        file.write(as_csv(points).encode())
+    title = f"{config.run.name}, {config.split}, beam {search.beam}"
+    save(trade_off(points, title, chosen), _with_ending(base, ".png"))
+    _print(config, points, chosen)
+    if chosen is not None:
+        note(
+            f"tau {chosen.tau:.4g} is the smallest that loses at most {config.within} BLEU on "
+            f"{config.split}"
+        )
+    note(f"wrote {_with_ending(base, '.csv')} and {_with_ending(base, '.png')}")
+
+
+def _with_ending(base: Path, ending: str) -> Path:
+    """Add an ending to a path whose name may hold a dot."""
+    return base.with_name(base.name + ending)
+
+
+def _print(config: SweepConfig, points: list[Point], chosen: Point | None) -> None:
+    if config.json:
+        write_line(
+            json.dumps({
+                "run": str(config.run),
+                "split": config.split,
+                "points": [_plain(point) for point in points],
+                "chosen": None if chosen is None else _plain(chosen),
+            })
+        )
+        return
+    rows = [
+        (
+            f"{point.tau:.4g}",
+            f"{point.bleu:.2f}",
+            "" if point.ribes is None else f"{point.ribes:.4f}",
+            f"{point.cps:.2f}",
+            f"{point.seconds:.1f}",
+            f"smallest within {config.within}" if point is chosen else "",
+        )
+        for point in points
+    ]
+    columns = ("tau", "BLEU", "RIBES", "CPS", "seconds", "choice")
+    shown = len(columns) if chosen else len(columns) - 1
+    print_table(columns[:shown], [row[:shown] for row in rows])
+
+
+def _plain(point: Point) -> dict[str, Any]:
+    """Return what JSON can hold: it knows no infinity."""
+    return point._asdict() | ({"tau": "inf"} if point.tau == math.inf else {})

@@ -1,0 +1,122 @@
+"""What attention looked at, step by step, for given translations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from nmtflex.attention import Trace
+from nmtflex.decoding.batching import batches
+from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel
+from nmtflex.decoding.forced import forced_steps
+
+Numbers = npt.NDArray[Any]
+
+
+class SentenceTrace(NamedTuple):
+    """The T steps of a translation, the end-of-sentence step last; None where there is none."""
+
+    computed: Numbers  # [T] score computations
+    weights: Numbers | None  # [T, S]
+    gate: Numbers | None  # [T]
+    focus: Numbers | None  # [T], source positions from 0
+    window_start: Numbers | None  # [T]
+    window_stop: Numbers | None  # [T]
+    beta: Numbers | None  # [T, K], memory attention's weights over the slots
+    alpha: Numbers | None  # [S, K], what filled them
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return lists, numbers to six digits, under the names of the attention file."""
+        return {
+            name: None if value is None else np.round(value, 6).tolist()
+            for name, value in self._asdict().items()
+        }
+
+
+def trace_pairs(
+    model: StepModel, pairs: Sequence[tuple[Ids, Ids]], batch_sentences: int = 64
+) -> list[SentenceTrace | None]:
+    """Decode given targets by force and return what attention looked at.
+
+    Args:
+        model: In evaluation mode.
+        pairs: Ids of source and target, without BOS and EOS.
+        batch_sentences: Pairs computed together.
+
+    Returns:
+        A trace for each pair; None where the source is empty, for which nothing is computed.
+
+    Raises:
+        ValueError: The model returns no traces.
+    """
+    found: list[SentenceTrace | None] = [None] * len(pairs)
+    lengths = [max(len(source), len(target)) if source else 0 for source, target in pairs]
+    for batch in batches(lengths, batch_sentences):
+        batch.sort(key=lambda index: -len(pairs[index][1]))
+        traces = _trace_batch(model, [pairs[index] for index in batch])
+        for index, trace in zip(batch, traces, strict=True):
+            found[index] = trace
+    return found
+
+
+@torch.inference_mode()
+def _trace_batch(model: StepModel, pairs: Sequence[tuple[Ids, Ids]]) -> list[SentenceTrace]:
+    """Trace pairs that lie by length of target, the longest first; no source is empty."""
+    ensemble = Ensemble([model], [source for source, _ in pairs], counting=True)
+    steps: list[Trace] = []
+    for _ in forced_steps(ensemble, [target for _, target in pairs]):
+        trace = ensemble.traces[0]
+        if not isinstance(trace, Trace):
+            raise ValueError(f"{type(model).__name__} returns no traces")
+        steps.append(trace)
+    return [
+        _of_sentence(steps[: len(target) + 1], row, len(source))
+        for row, (source, target) in enumerate(pairs)
+    ]
+
+
+def _of_sentence(steps: Sequence[Trace], row: int, source_length: int) -> SentenceTrace:
+    """Take a sentence's rows out of the traces of its steps."""
+
+    def over_steps(name: str) -> Numbers | None:
+        parts = [getattr(step, name) for step in steps]
+        return None if parts[0] is None else np.stack([_numbers(part[row]) for part in parts])
+
+    weights, alpha = over_steps("weights"), steps[0].alpha
+    return SentenceTrace(
+        computed=np.array([int(step.computed[row]) for step in steps]),
+        weights=None if weights is None else weights[:, :source_length],
+        gate=over_steps("gate"),
+        focus=over_steps("focus"),
+        window_start=over_steps("window_start"),
+        window_stop=over_steps("window_stop"),
+        beta=over_steps("beta"),
+        alpha=None if alpha is None else _numbers(alpha[row, :source_length]),
+    )
+
+
+def _numbers(tensor: Tensor) -> Numbers:
+    """Copy a tensor to numpy; whole numbers stay whole, bfloat16 becomes float64."""
+    tensor = tensor.double() if tensor.is_floating_point() else tensor
+    return tensor.cpu().numpy()
+
+
+def attention_line(
+    source: Sequence[str], target: Sequence[str], score: float, trace: SentenceTrace | None
+) -> str:
+    """Return a line of the attention file: a JSON object, ended by a line feed.
+
+    ``target`` ends with ``</s>``, so that it is T long as everything by step is.
+    """
+    record: dict[str, Any] = {"source": list(source), "target": [*target, "</s>"], "score": score}
+    if trace is None:
+        record |= {"target": [], **dict.fromkeys(SentenceTrace._fields)}
+    else:
+        record |= trace.to_dict()
+    return json.dumps(record, ensure_ascii=False) + "\n"

@@ -1,0 +1,93 @@
+"""Finetuning: the same loop, from a run's best weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nmtflex.config import DeviceConfig, FinetuneConfig
+from nmtflex.corpus.store import open_prepared
+from nmtflex.errors import DataError, OptionError, RunError
+from nmtflex.files import read_json
+from nmtflex.model.run import Run, RunFolder, load_run
+from nmtflex.training.checkpoint import PROGRESS
+from nmtflex.training.loop import Trainer
+from nmtflex.training.start import make_trainer
+
+
+def open_finetuning(config: FinetuneConfig, device: DeviceConfig) -> Trainer:
+    """Make the run folder of a finetuning or open an unfinished one, and return what trains it.
+
+    Shu and Nakayama, section 3.2: after a training, eq. 9 asks for a large gate, so that fewer
+    positions pass the threshold. The optimiser is fresh.
+
+    Raises:
+        DataError: The prepared folder cannot be read, or was not made with the run's pipeline.
+        OptionError: ``--beta`` or ``--tau`` for a mechanism without a gate, say.
+        RunError: The base run is none, or damaged.
+    """
+    base = load_run(config.base_run, DeviceConfig(device="cpu"))
+    if config.run.resolve() == config.base_run.resolve():
+        raise OptionError(f"--run {config.run} is the base run itself; give another folder")
+    config = effective(config, base)
+    if config.data is None:
+        raise ValueError("the effective options name the data")
+    corpus = open_prepared(config.data)
+    for side in ("source", "target"):
+        ours = getattr(corpus.pipeline, side).vocabulary.tokens
+        if ours != getattr(base.pipeline, side).vocabulary.tokens:
+            raise DataError(
+                f"{config.data} has another {side} vocabulary than {config.base_run}; "
+                f"preprocess with --like {config.base_run}"
+            )
+    rate = config.lr
+    if rate is None:
+        raise ValueError("the effective options name the learning rate")
+    return make_trainer(corpus, base.model_config, config, device, rate, base)
+
+
+def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
+    """Fill in what follows from the base run.
+
+    Raises:
+        OptionError: What is asked for needs a gate.
+    """
+    gated = base.model.decoder.attention.gated
+    kind = base.model_config.attention.kind
+    if not gated and config.beta:
+        raise OptionError(
+            f"--beta {config.beta} weighs the gate of flexible attention, and {config.base_run} "
+            f"has {kind}; leave it out"
+        )
+    if not gated and config.tau is not None:
+        raise OptionError(
+            f"--tau {config.tau} needs flexible attention, and {config.base_run} has {kind}; "
+            f"leave it out"
+        )
+    before = base.config["train"]
+    values = config.to_dict()
+    usual = {
+        "data": before["data"],
+        "beta": 0.1 if gated else 0.0,
+        "tau": "auto" if gated else None,
+    }
+    if config.lr is None:
+        usual["lr"] = _last_rate(base.folder)
+    if config.batch_tokens is None and config.batch_sentences is None:
+        usual |= {name: before[name] for name in ("batch_tokens", "batch_sentences")}
+    values |= {name: value for name, value in usual.items() if values[name] is None}
+    if config.data is None and not Path(values["data"]).is_dir():
+        raise OptionError(
+            f"{config.base_run} was trained on {values['data']}, which is not there; give --data"
+        )
+    return FinetuneConfig.from_dict(values)
+
+
+def _last_rate(folder: RunFolder) -> float:
+    """Return the learning rate at which a run's training stands."""
+    checkpoints = folder.updates()
+    if not checkpoints:
+        raise RunError(f"{folder.path} has no checkpoint to take the learning rate from; give --lr")
+    rate = read_json(checkpoints[-1] / PROGRESS, RunError).get("rate")
+    if not isinstance(rate, float):
+        raise RunError(f"{checkpoints[-1] / PROGRESS}: no learning rate; give --lr")
+    return rate
