@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -23,11 +24,11 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         OSError: What the system says (a full disk, say); ``path`` is then as it was before.
     """
-    path = path.resolve()
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
             yield file
         return
+    path = path.resolve()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
@@ -105,3 +106,9 @@ def read_json(path: Path, error: type[NmtflexError]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise error(f"{path}: not a JSON object")
     return value
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

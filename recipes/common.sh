@@ -21,3 +21,11 @@ prepare() {
   shift
   [ -d "$folder" ] || $NMTFLEX preprocess --out "$folder" "$@"
 }
+
+TAUS=0.02,0.05,0.1,0.2,0.3,0.5,0.7,1,1.38,2,inf
+
+# chosen_tau RUN TAUS: the smallest threshold that loses at most 0.5 BLEU on validation data.
+chosen_tau() {
+  $NMTFLEX sweep "$1" --split valid --beam 5 --tau "$2" --within 0.5 --json |
+    sed -n 's/.*"chosen": {"tau": "*\([0-9.e+-]*\|inf\)"*,.*/\1/p'
+}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from nmtflex.cli.app import main
-from nmtflex.config import FORMAT, ModelConfig
+from nmtflex.config import FORMAT, AttentionConfig, GlobalConfig, ModelConfig
 from nmtflex.files import write_json
 
 
@@ -32,8 +32,8 @@ def command_line(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 
 
 @pytest.fixture
-def tiny_run(tmp_path: Path) -> Path:
-    """Make a run folder whose model has random weights (letters to capitals), with a test split."""
+def make_tiny_run(tmp_path: Path) -> Callable[..., Path]:
+    """Make run folders of random weights (letters to capitals), each with a test split."""
     import torch
 
     from nmtflex.model.run import RunFolder
@@ -47,18 +47,32 @@ def tiny_run(tmp_path: Path) -> Path:
         vocabulary = Vocabulary(list(letters), [1] * len(letters))
         return SidePipeline(language, build_tokenizer({"name": "none"}), None, vocabulary)
 
-    config = ModelConfig(embedding_size=6, encoder_size=4, decoder_size=8)
-    folder = RunFolder(tmp_path / "tiny")
-    folder.checkpoints.mkdir(parents=True)
-    folder.raw.mkdir()
-    for name, text in (("source", "a b c\n\nc a b b\n"), ("target", "A B C\n\nC A B B\n")):
-        (folder.raw / f"test.{name}.txt").write_text(text, encoding="utf-8")
-    TextPipeline(side("aa", "abcdefgh"), side("bb", "ABCDEFGH")).save(folder.pipeline)
-    torch.manual_seed(1)
-    model = build_model(config, 12, 12, 10)
-    for parameter in model.parameters():
-        parameter.data.normal_(std=0.7)
-    save_tensors(folder.best, model_tensors(model), {"update": "1"})
-    sizes = {"source_size": 12, "target_size": 12, "longest_source": 10, "mean_valid_source": 4.0}
-    write_json(folder.config, {"format": FORMAT, "model": config.to_dict(), "data": sizes})
-    return folder.path
+    def make(name: str, attention: AttentionConfig) -> Path:
+        config = ModelConfig(attention=attention, embedding_size=6, encoder_size=4, decoder_size=8)
+        folder = RunFolder(tmp_path / name)
+        folder.checkpoints.mkdir(parents=True)
+        folder.raw.mkdir()
+        for text_side, text in (("source", "a b c\n\nc a b b\n"), ("target", "A B C\n\nC A B B\n")):
+            (folder.raw / f"test.{text_side}.txt").write_text(text, encoding="utf-8")
+        TextPipeline(side("aa", "abcdefgh"), side("bb", "ABCDEFGH")).save(folder.pipeline)
+        torch.manual_seed(1)
+        model = build_model(config, 12, 12, 10)
+        for parameter in model.parameters():
+            parameter.data.normal_(std=0.7)
+        save_tensors(folder.best, model_tensors(model), {"update": "1"})
+        sizes = {
+            "source_size": 12,
+            "target_size": 12,
+            "longest_source": 10,
+            "mean_valid_source": 4.0,
+        }
+        write_json(folder.config, {"format": FORMAT, "model": config.to_dict(), "data": sizes})
+        return folder.path
+
+    return make
+
+
+@pytest.fixture
+def tiny_run(make_tiny_run: Callable[..., Path]) -> Path:
+    """Make a run folder with global attention; see ``make_tiny_run``."""
+    return make_tiny_run("tiny", GlobalConfig())

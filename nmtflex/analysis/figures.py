@@ -1,22 +1,39 @@
-"""Figures, drawn with matplotlib: the file's ending says in which format."""
+"""Every figure there is, and how one is written: the file's ending says in which format."""
 
 from __future__ import annotations
 
 import io
-import math
-from collections.abc import Sequence
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmtflex.analysis.encoding import encoding
+from nmtflex.analysis.fonts import FAMILIES, GENERIC, cover
+from nmtflex.analysis.heatmaps import attention, memory
+from nmtflex.analysis.learning import learning
+from nmtflex.analysis.lengths import by_length
+from nmtflex.analysis.steps import focus, gate
+from nmtflex.analysis.style import look
+from nmtflex.analysis.tradeoff import trade_off, trade_offs
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from nmtflex.analysis.sweep import Point
-
-BLUE, ORANGE = "#0072b2", "#d55e00"  # Okabe and Ito: told apart by the colour-blind
+__all__ = [
+    "attention",
+    "by_length",
+    "check_matplotlib",
+    "encoding",
+    "focus",
+    "gate",
+    "learning",
+    "memory",
+    "save",
+    "trade_off",
+    "trade_offs",
+]
 
 
 def check_matplotlib() -> None:
@@ -33,45 +50,31 @@ def check_matplotlib() -> None:
         ) from error
 
 
-def trade_off(points: Sequence[Point], title: str, chosen: Point | None = None) -> Figure:
-    """Draw BLEU against computations a step (Shu and Nakayama, figure 4).
+@look()
+def save(figure: Figure, path: Path) -> str:
+    """Write a figure whole or not at all.
 
-    Args:
-        points: Of a sweep.
-        title: Run, split and settings.
-        chosen: A point to mark.
+    Returns:
+        The characters that no font has, each once: drawn as boxes, but in SVG kept as text.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.add_subplot()
-    ordered = sorted(points, key=lambda point: point.cps)
-    axes.plot([point.cps for point in ordered], [point.bleu for point in ordered], "o-", color=BLUE)
-    for place, point in enumerate(ordered):
-        axes.annotate(
-            "no threshold" if point.tau == math.inf else f"τ = {point.tau:.4g}",
-            (point.cps, point.bleu),
-            xytext=(0, -14 if place % 2 else 8),  # neighbours may stand close together
-            textcoords="offset points",
-            ha="center",
-            fontsize=8,
-        )
-    if chosen is not None:
-        axes.plot(
-            [chosen.cps], [chosen.bleu], "o", ms=13, mfc="none", mec=ORANGE, mew=2, label="chosen"
-        )
-        axes.legend(loc="lower right")
-    axes.set_xlabel("score computations a step (CPS)")
-    axes.set_ylabel("BLEU")
-    axes.set_title(title, fontsize=10)
-    axes.margins(x=0.12, y=0.15)
-    axes.grid(alpha=0.3)
-    return figure
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure whole or not at all."""
     drawn = io.BytesIO()
-    figure.savefig(drawn, format=path.suffix.removeprefix("."), dpi=150)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        missing = _choose_fonts(figure)
+        figure.savefig(drawn, format=path.suffix.removeprefix("."), dpi=150)
     with atomic_file(path) as file:
         file.write(drawn.getvalue())
+    return missing
+
+
+def _choose_fonts(figure: Figure) -> str:
+    """Give each text the fonts that its characters need; return the characters that none has."""
+    from matplotlib.text import Text
+
+    figure.draw_without_rendering()  # so that axes make their labels
+    texts = [text for text in figure.findobj(Text) if text.get_text()]
+    families, missing = cover({one for text in texts for one in text.get_text()})
+    if len(families) > len(FAMILIES):
+        for text in texts:
+            text.set_fontfamily([*families, GENERIC])
+    return missing

@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from nmtflex.config import ScoreConfig
 from nmtflex.decoding.translator import Translator
-from nmtflex.scoring.evaluation import evaluate_run
+from nmtflex.scoring.run_scores import evaluate_run, run_scorer
 
 WARM_UP = 64  # sentences translated before the clock starts
 
@@ -54,20 +54,20 @@ def sweep(
         RunError: The model is broken.
     """
     translator.translate(sources[:WARM_UP])
-    ribes = all(line.strip() for line in references)
+    target = translator.pipeline.target
+    config = ScoreConfig(ribes=all(target.words(line) for line in references))
+    scorer = run_scorer(target, "the references", references, config)
     points = []
     for tau in taus:
         set_threshold(tau)
-        begin = time.perf_counter()
-        evaluation, _ = evaluate_run(translator, sources, references, ribes)
-        seconds = time.perf_counter() - begin
+        evaluation, _ = evaluate_run(translator, scorer, sources)
         points.append(
             Point(
                 tau=tau,
                 bleu=evaluation.bleu.value,
                 ribes=evaluation.ribes.value if evaluation.ribes else None,
                 cps=evaluation.cps or 0.0,
-                seconds=seconds,
+                seconds=evaluation.decoding_seconds or 0.0,
                 sentences=evaluation.sentences,
             )
         )

@@ -6,6 +6,7 @@ directions), Q decoder units, E embedding units, K memory slots.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -34,7 +35,8 @@ class Trace(NamedTuple):
     computed: Tensor  # [N] score computations
     weights: Tensor | None = None  # [N, S]
     gate: Tensor | None = None  # [N], 0 open to 1
-    focus: Tensor | None = None  # [N], source positions from 0
+    focus: Tensor | None = None  # [N], source positions from 0: of this step's weights (flexible,
+    # whose window lies about the focus of the step before), or the window's centre (local)
     window_start: Tensor | None = None  # [N], first position computed
     window_stop: Tensor | None = None  # [N], one past the last
     beta: Tensor | None = None  # [N, K], weights over memory slots
@@ -51,6 +53,7 @@ class Attention(nn.Module, ABC):
     context_size: int  # units of a context vector, 0 for none
     gated: ClassVar[bool] = False  # has a gate: can be finetuned, and takes a threshold
     aligned: ClassVar[bool] = True  # has weights over source positions
+    tau: float = math.inf  # threshold of the penalty, where there is one
 
     @abstractmethod
     def prepare(self, states: Tensor, mask: Tensor) -> Any:

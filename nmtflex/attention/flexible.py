@@ -63,7 +63,7 @@ class FlexibleAttention(Attention):
     with the gate g of ``Gate``. Positions count from 0 and p starts at 0; gradients flow through
     the previous focus. The weights of a step sum to 1.
 
-    With a threshold tau (``set_threshold``; training has none) only positions with
+    With a threshold tau (``set_threshold``; the paper trains without) only positions with
     penalty(s) < tau are computed, those within sigma sqrt(2 tau / g) of the focus, from the first
     step on. Departures where the paper is silent: the softmax runs over those alone, the focus is
     tracked from their weights, and where none is below tau the position nearest the focus (the
@@ -85,10 +85,15 @@ class FlexibleAttention(Attention):
         self.score = build_score(config.score, sizes)
         self.gate = Gate(sizes, config.gate_feedback)
         self.sigma = config.sigma
-        self.tau = math.inf
 
     def set_threshold(self, tau: float) -> None:
-        """Compute only positions with a penalty below ``tau``; see ``Attention``."""
+        """Compute only positions with a penalty below ``tau``; see ``Attention``.
+
+        Raises:
+            ValueError: ``tau`` is negative or NaN.
+        """
+        if not tau >= 0:
+            raise ValueError(f"a threshold is at least 0, not {tau}")
         self.tau = tau
 
     def prepare(self, states: Tensor, mask: Tensor) -> SourceMemory:
@@ -148,17 +153,14 @@ class FlexibleAttention(Attention):
         radius = self.sigma * torch.sqrt(2 * self.tau / gate.clamp(min=tiny))
         last = lengths - 1
         low = torch.minimum((focus - radius).ceil().clamp(min=0), last)
+        low = low - self._below(low - 1, gate, focus).long()
+        low = low + (~self._below(low, gate, focus)).long()
         high = torch.minimum((focus + radius).floor(), last)
-        low = (
-            low + (~self._below(low, gate, focus)).long() - self._below(low - 1, gate, focus).long()
-        )
-        high = (
-            high
-            - (~self._below(high, gate, focus)).long()
-            + self._below(high + 1, gate, focus).long()
-        )
-        low, high = low.clamp(min=0).long(), torch.minimum(high.long(), last)
-        nearest = torch.minimum((focus - 0.5).ceil().clamp(min=0).long(), last)
+        high = high + self._below(high + 1, gate, focus).long()
+        high = high - (~self._below(high, gate, focus)).long()
+        # Clamped as whole numbers: a NaN of broken weights shall end in the context, not a crash.
+        low, high = low.long().clamp(min=0), torch.minimum(high.long(), last)
+        nearest = torch.minimum((focus - 0.5).ceil().long().clamp(min=0), last)
         none = low > high
         return torch.where(none, nearest, low), torch.where(none, nearest, high) + 1
 

@@ -71,9 +71,11 @@ class LocalPAttention(Attention):
         """Attend within D of the predicted centre; see ``Attention.forward``."""
         lengths = of_hypotheses(memory.lengths, rows)
         centre = lengths * torch.sigmoid(exactly(self.centre(query)).squeeze(1))  # [N]
-        # At least one position lies within D >= 1 of a centre between 0 and S.
-        start = (centre - self.reach).ceil().long().clamp(min=0)
-        stop = torch.minimum((centre + self.reach).floor().long() + 1, lengths)
+        # At least one position lies within D >= 1 of a centre between 0 and S; a NaN of broken
+        # weights is to end in the context, not in a crash.
+        start = torch.minimum((centre - self.reach).ceil().long().clamp(min=0), lengths - 1)
+        stop = (centre + self.reach).floor().long() + 1
+        stop = torch.maximum(torch.minimum(stop, lengths), start + 1)
         window = Window(start, stop, rows)
         distance = window.positions - centre.unsqueeze(1)
         sigma = self.reach / 2

@@ -23,7 +23,18 @@ app = typer.Typer(
 )
 
 # The modules of the subcommands, in the order in which a run goes; --help lists them so.
-COMMANDS = ("generate", "preprocess", "train", "translate", "evaluate", "score")
+COMMANDS = (
+    "generate",
+    "preprocess",
+    "train",
+    "finetune",
+    "translate",
+    "evaluate",
+    "sweep",
+    "plot",
+    "score",
+    "tokenize",
+)
 
 # The base of what a wrong command line raises. Typer ships its own Click, so there is no module
 # to import it from that every version has.

@@ -13,7 +13,7 @@ import inspect
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from rich.markup import escape
@@ -128,8 +128,8 @@ def _family_parameters(
     parameters = [_parameter(name, Literal[tuple(kinds)], option, default, panel)]
     for field, owners in _owners(family).items():
         plain, own = options_of(kinds[owners[0]])[field]
-        text = f"{own.help} (default {_default(kinds[owners[0]], field)})"
-        own = dataclasses.replace(own, help=text)
+        if (usual := _default(kinds[owners[0]], field)) is not None:
+            own = dataclasses.replace(own, help=f"{own.help} (default {usual})")
         own_panel = f"{name.capitalize()}: {', '.join(owners)}"
         parameters.append(_parameter(field, plain | None, own, None, own_panel))
     return parameters
@@ -180,6 +180,23 @@ def _build_variant(
             )
         fields[field] = value
     return kinds[kind].from_dict(fields)
+
+
+def refuse(why: str, *groups: Config) -> None:
+    """Refuse what is given of option groups that have no effect.
+
+    Args:
+        why: How the message ends: "is for ...".
+        groups: As a command got them; what differs from the default was given.
+
+    Raises:
+        OptionError: Something was given.
+    """
+    for group in groups:
+        for name, (_, option) in options_of(type(group)).items():
+            if (value := getattr(group, name)) != getattr(type(group)(), name):
+                shown = "" if isinstance(value, bool) else f" {value}"
+                raise OptionError(f"{flag_of(name, option)}{shown} {why}")
 
 
 def _context_parameter() -> inspect.Parameter:
@@ -234,8 +251,10 @@ def _read_options(path: Path, fields: dict[str, Any]) -> tuple[dict[str, Any], T
                 revive(name, fields[name], tables[name])
                 values[name] = tables[name]["kind"]
             else:
-                if type(value) is int and fields[name] in (str, str | None):
-                    value = str(value)  # validate-every = 500, without quotes
+                if type(value) in (int, float) and fields[name] in (str, str | None):
+                    value = str(value)  # validate-every = 500, tau = 1.2, without quotes
+                if get_origin(fields[name]) is list and not isinstance(value, list):
+                    value = [value]
                 revive(name, fields[name], value)
                 values[name] = value
         except OptionError as error:

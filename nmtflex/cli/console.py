@@ -28,7 +28,9 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         return
     from rich.table import Table
 
-    table = Table(*columns)
+    table = Table()
+    for column in columns:
+        table.add_column(column, overflow="fold")  # a signature is shown whole
     for row in rows:
         table.add_row(*row)
     Console(highlight=False, markup=False).print(table)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
@@ -16,6 +17,7 @@ from nmtflex.config import (
     Config,
     DeviceConfig,
     EvalConfig,
+    ScoreConfig,
     SearchConfig,
     ThresholdConfig,
     flag_of,
@@ -25,85 +27,205 @@ from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file
 
 if TYPE_CHECKING:
-    from nmtflex.scoring.evaluation import Evaluation
+    from nmtflex.scoring.evaluation import Evaluation, Scorer
+    from nmtflex.scoring.report import Report
+    from nmtflex.scoring.texts import Text
+
+
+class _Scored(NamedTuple):
+    """Systems with their scores, and what else there is to say of them."""
+
+    scorer: Scorer
+    outputs: Mapping[str, Text]
+    evaluations: Mapping[str, Evaluation]
+    source_lengths: Sequence[int] | None  # tokens, where they are known
+    facts: dict[str, Any]
 
 
 @command(app, "eval")
 def evaluate(
     config: EvalConfig,
+    scores: ScoreConfig,
     search: SearchConfig,
     threshold: ThresholdConfig,
     batch: BatchConfig,
     device: DeviceConfig,
 ) -> None:
-    """Score a run on its own test data, or one file against another, with BLEU and chrF."""
+    """Score a run on its own test data, or files against references.
+
+    BLEU and chrF2 (0-100) by sacrebleu; on request TER (percent) and RIBES (0-1); of a run also
+    CPS, the score computations of attention a step. Each score has its signature; numbers can be
+    compared only under the same one. A run's BLEU is over its target's words before BPE, or over
+    detokenized text (13a) where these are Moses' tokens.
+    """
+    _check_files(config)
     if config.run is None:
         _refuse(search, threshold, batch, device)
-        evaluation, facts = _evaluate_files(*config.files, config.tokenize or "13a")
+        scored = _score_files(config, scores)
     else:
-        evaluation, facts = _evaluate_run(config.run, config, search, threshold, batch, device)
-    if evaluation.unspaced:
-        remedy = (
-            "--tokenize ja-mecab or char" if config.run is None else "the tokenizer mecab or char"
-        )
-        note(f"warning: text without spaces, which BLEU took for single words; use {remedy}")
+        scored = _score_run(config.run, config, scores, search, threshold, batch, device)
+    facts = {**scored.facts, **_write_sentence_scores(scored, config.sentence_scores)}
+    report = _report(scored, config)
+    _warn(scored, config)
     if config.json:
-        write_line(json.dumps(evaluation.to_dict() | facts, ensure_ascii=False))
-    else:
-        scores = {"BLEU": evaluation.bleu, "chrF2": evaluation.chrf}
-        rows = [(name, f"{score.value:.2f}", score.signature) for name, score in scores.items()]
-        if evaluation.cps is not None:
-            rows.append(("CPS", f"{evaluation.cps:.2f}", "score computations a step"))
-        if evaluation.encoding_computations:
-            rows.append((
-                "encoding",
-                f"{evaluation.encoding_computations:.1f}",
-                "score computations a sentence, once",
-            ))
-        print_table(("metric", "score", "signature"), rows)
+        write_line(json.dumps(report.to_dict() | facts, ensure_ascii=False))
+        return
+    for number, table in enumerate(report.tables()):
+        if number:
+            write_line("")
+        print_table(table.columns, table.rows)
 
 
-def _evaluate_files(
-    hypothesis: Path, reference: Path, tokenize: str
-) -> tuple[Evaluation, dict[str, Any]]:
-    from nmtflex.scoring.evaluation import evaluate_files
+def _score_files(config: EvalConfig, scores: ScoreConfig) -> _Scored:
+    from nmtflex.scoring.bleu import lacks_spaces
+    from nmtflex.scoring.evaluation import Scorer, check_parallel, file_segmentation, read_texts
+    from nmtflex.scoring.texts import sacrebleu_segmentation
 
     begin = time.perf_counter()
-    evaluation = evaluate_files(hypothesis, reference, tokenize)
-    return evaluation, {"seconds": time.perf_counter() - begin}
+    segmentation = file_segmentation(scores)
+    scorer = Scorer(segmentation, read_texts(config.reference, segmentation), scores)
+    texts = read_texts(config.hypothesis, segmentation)
+    lengths = None
+    if config.source:
+        (source,) = read_texts([config.source], sacrebleu_segmentation("none"))
+        check_parallel(*((text.name, len(text)) for text in (source, *texts)))
+        lengths = list(map(len, source.words))
+        if lacks_spaces(source.lines):
+            note(f"warning: {source.name}: text without spaces, whose lines count as single words")
+    outputs = dict(zip(_names(config.hypothesis), texts, strict=True))
+    evaluations = {name: scorer.evaluate(text) for name, text in outputs.items()}
+    facts = {"seconds": time.perf_counter() - begin}
+    return _Scored(scorer, outputs, evaluations, lengths, facts)
 
 
-def _evaluate_run(
+def _score_run(
     path: Path,
     config: EvalConfig,
+    scores: ScoreConfig,
     search: SearchConfig,
     threshold: ThresholdConfig,
     batch: BatchConfig,
     device: DeviceConfig,
-) -> tuple[Evaluation, dict[str, Any]]:
+) -> _Scored:
     from nmtflex.decoding.translator import open_translator
-    from nmtflex.scoring.evaluation import evaluate_run, read_split
+    from nmtflex.scoring.run_scores import evaluate_run, read_split, run_scorer, split_files
 
-    output = config.output
-    if output is not None and not output.parent.is_dir():
-        raise OptionError(f"--output {output}: there is no folder {output.parent}")
+    if scores.tokenize:
+        raise OptionError(
+            f"--tokenize {scores.tokenize} is for scoring files, not a run ({path}), whose words "
+            f"are its target's"
+        )
     run, translator, tau = open_translator(path, search, threshold, batch, device)
     split = config.split or "test"
     sources, references = read_split(run.folder.raw, split)
+    name = str(split_files(run.folder.raw, split)[1])
+    scorer = run_scorer(translator.pipeline.target, name, references, scores)
     begin = time.perf_counter()
-    evaluation, lines = evaluate_run(translator, sources, references)
+    evaluation, output = evaluate_run(translator, scorer, sources)
     seconds = time.perf_counter() - begin
-    if output is not None:
-        with atomic_file(output) as file:
-            file.write("".join(f"{line}\n" for line in lines).encode())
+    if config.output is not None:
+        with atomic_file(config.output) as file:
+            file.write("".join(f"{line}\n" for line in output.lines).encode())
     note(
-        f"{path}, update {run.update:,}: {len(lines):,} sentences of {split} translated with "
+        f"{path}, update {run.update:,}: {len(output):,} sentences of {split} translated with "
         f"beam {search.beam} and scored in {seconds:.1f} s"
     )
-    facts = {"run": str(path), "update": run.update, "split": split, "beam": search.beam}
+    facts = {
+        "run": str(path),
+        "update": run.update,
+        "split": split,
+        "beam": search.beam,
+        "seconds": seconds,
+    }
     if tau is not None:
         facts["tau"] = tau if math.isfinite(tau) else "inf"  # JSON knows no infinity
-    return evaluation, {**facts, "seconds": seconds}
+    lengths = [len(translator.pipeline.source.words(line)) for line in sources]
+    return _Scored(scorer, {str(path): output}, {str(path): evaluation}, lengths, facts)
+
+
+def _report(scored: _Scored, config: EvalConfig) -> Report:
+    """Compare the systems, and score by length, where that is asked for."""
+    from nmtflex.scoring.report import Report
+    from nmtflex.scoring.significance import Resampling
+
+    comparisons = []
+    if config.resampling is not None:
+        resampling = Resampling(**config.resampling)
+        try:
+            comparisons = scored.scorer.compare(scored.outputs, resampling)
+        except MemoryError as error:
+            raise OptionError(
+                f"--significance {resampling.method} with {resampling.samples:,} resamples needs "
+                f"more memory than there is; give fewer with --samples"
+            ) from error
+    buckets = {}
+    if config.by_length and scored.source_lengths is not None:
+        lengths = scored.source_lengths
+        buckets = {
+            name: scored.scorer.by_length(output, lengths)
+            for name, output in scored.outputs.items()
+        }
+    return Report(systems=scored.evaluations, comparisons=comparisons, buckets=buckets)
+
+
+def _write_sentence_scores(scored: _Scored, path: Path | None) -> dict[str, Any]:
+    """Write the scores of each sentence, if there is a file for them; return what JSON says."""
+    from nmtflex.scoring.report import sentence_table
+
+    if path is None:
+        return {}
+    (output,) = scored.outputs.values()
+    columns, signature = scored.scorer.by_sentence(output)
+    if scored.source_lengths is not None:
+        columns["source_length"] = scored.source_lengths
+    with atomic_file(path) as file:
+        file.write(sentence_table(columns).encode())
+    note(f"{path}: scores of {len(output):,} sentences; BLEU {signature}")
+    return {"sentence_scores": str(path), "sentence_bleu_signature": signature}
+
+
+def _warn(scored: _Scored, config: EvalConfig) -> None:
+    """Say where the text was probably cut into words wrongly; the first system that it concerns."""
+    remedy = "--tokenize ja-mecab or char" if config.run is None else "the tokenizer mecab or char"
+    for output in scored.outputs.values():
+        if name := scored.scorer.unspaced(output):
+            note(
+                f"warning: {name}: text without spaces, which BLEU took for single words; use "
+                f"{remedy}, or --wat ja"
+            )
+            return
+        if config.run is None and (name := scored.scorer.tokenized(output)):
+            note(
+                f"warning: {name}: looks tokenized, and BLEU tokenized it again; score detokenized "
+                f"text, or give --tokenize none"
+            )
+            return
+
+
+def _check_files(config: EvalConfig) -> None:
+    """Check before any work that files can be written, and that none of them is lost by it."""
+    written = {"--output": config.output, "--sentence-scores": config.sentence_scores}
+    others = [path for path in (*config.hypothesis, *config.reference, config.source) if path]
+    for flag, path in written.items():
+        if path is None:
+            continue
+        if not path.parent.is_dir():
+            raise OptionError(f"{flag} {path}: there is no folder {path.parent}")
+        if path.is_dir():
+            raise OptionError(f"{flag} {path}: that is a folder; give a file")
+        if path.resolve() in [other.resolve() for other in others]:
+            raise OptionError(f"{flag} {path} is the file of another option too; give a new one")
+        others.append(path)
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Return a name for each file, also for one that is given twice."""
+    counts: dict[Path, int] = {}
+    names = []
+    for path in paths:
+        counts[path] = counts.get(path, 0) + 1
+        names.append(str(path) if counts[path] == 1 else f"{path} ({counts[path]})")
+    return names
 
 
 def _refuse(*groups: Config) -> None:
@@ -113,5 +235,5 @@ def _refuse(*groups: Config) -> None:
             if (value := getattr(group, name)) != getattr(type(group)(), name):
                 raise OptionError(
                     f"{flag_of(name, option)} {value} is for translating with a run, "
-                    f"not for scoring two files"
+                    f"not for scoring files"
                 )

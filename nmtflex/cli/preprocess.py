@@ -75,25 +75,21 @@ def _progress() -> Iterator[Progress]:
 
 def _report(manifest: dict[str, Any]) -> Iterator[str]:
     """Say what was read, kept and dropped, and what vocabularies came of it."""
-    from nmtflex.corpus.prepare import describe_reasons
+    from nmtflex.corpus.filters import describe_reasons
 
     reasons = describe_reasons(**manifest["filter"])
+    limit = manifest["options"]["max_pairs"]
     for files in manifest["inputs"].values():
         for file in files:
-            if file["byte_order_mark"]:
+            if not file["pairs"]:
+                yield f"{file['path']}: not read: --max-pairs {limit:,} was reached before it"
+            elif file["byte_order_mark"]:
                 yield f"{file['path']}: dropped a byte-order mark at its start"
     for name, split in manifest["splits"].items():
-        counts = split["dropped"]
-        detail = ", ".join(f"{counts[key]:,} {words}" for key, words in reasons.items())
-        line = f"{name}: {split['read']:,} pairs read, {split['kept']:,} kept, "
-        line += f"{sum(counts.values()):,} dropped"
         if name == "train":
-            line += f" ({detail})"
-        shares = [
-            f"{100 * split[side]['unknown'] / max(1, split[side]['tokens']):.2f} % {side}"
-            for side in ("source", "target")
-        ]
-        yield f"{line}; unknown tokens: {', '.join(shares)}"
+            yield f"{name}: {_counts(split, reasons, limit)}; {_unknown(split)}"
+        else:
+            yield f"{name}: {_counts(split)}; {_unknown(split)}"
     pipeline = manifest["pipeline"]
     sides = [
         f"{pipeline[side]['vocabulary']:,} {side}"
@@ -101,3 +97,24 @@ def _report(manifest: dict[str, Any]) -> Iterator[str]:
         for side in ("source", "target")
     ]
     yield f"vocabulary{' (joint)' if pipeline['joint'] else ''}: {', '.join(sides)}"
+
+
+def _counts(split: dict[str, Any], reasons: dict[str, str] | None = None, limit: int = 0) -> str:
+    """Say how many pairs of a split were read, kept and dropped, of training for what reasons."""
+    read, dropped = f"{split['read']:,} pairs read", split["dropped"]
+    if limit:
+        full = split["read"] == limit
+        read += " (the first ones)" if full else f" (all; --max-pairs is {limit:,})"
+    counts = f"{read}, {split['kept']:,} kept, {sum(dropped.values()):,} dropped"
+    if reasons:
+        counts += f" ({', '.join(f'{dropped[key]:,} {words}' for key, words in reasons.items())})"
+    return counts
+
+
+def _unknown(split: dict[str, Any]) -> str:
+    """Say how many tokens of a split are not in the vocabulary."""
+    shares = [
+        f"{100 * split[side]['unknown'] / max(1, split[side]['tokens']):.2f} % {side}"
+        for side in ("source", "target")
+    ]
+    return f"unknown tokens: {', '.join(shares)}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, print_table, write_line
+from nmtflex.cli.plot import write_figure
 from nmtflex.config import (
     BatchConfig,
     DeviceConfig,
@@ -33,12 +34,12 @@ def sweep(
     For runs with flexible attention. With --within it marks the smallest threshold that loses no
     more BLEU than that against none: take it on --split valid, and use it on the test data.
     """
-    from nmtflex.analysis.figures import check_matplotlib, save, trade_off
+    from nmtflex.analysis.figures import check_matplotlib, trade_off
     from nmtflex.analysis.sweep import as_csv, smallest_within
     from nmtflex.analysis.sweep import sweep as sweep_thresholds
     from nmtflex.decoding.translator import open_translator
     from nmtflex.model.threshold import threshold_value
-    from nmtflex.scoring.evaluation import read_split
+    from nmtflex.scoring.run_scores import read_split
 
     check_matplotlib()
     base = config.output or config.run / f"sweep-{config.split}-beam{search.beam}"
@@ -62,7 +63,7 @@ def sweep(
     with atomic_file(_with_ending(base, ".csv")) as file:
         file.write(as_csv(points).encode())
     title = f"{config.run.name}, {config.split}, beam {search.beam}"
-    save(trade_off(points, title, chosen), _with_ending(base, ".png"))
+    write_figure(trade_off(points, title, chosen), _with_ending(base, ".png"))
     _print(config, points, chosen)
     if chosen is not None:
         note(

@@ -9,8 +9,10 @@ from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
 from nmtflex.config import DeviceConfig, ModelConfig, TrainConfig
+from nmtflex.errors import RunError
 
 if TYPE_CHECKING:
+    from nmtflex.model.run import RunFolder
     from nmtflex.training.loop import Trainer
 
 
@@ -43,7 +45,9 @@ def run_trainer(trainer: Trainer) -> None:
     before = dataclasses.replace(progress)
     with (
         Metrics(trainer.folder, progress.metric_rows, progress.update) as metrics,
-        Display(stderr, trainer.total_updates(), progress.update) as display,
+        Display(
+            stderr, trainer.total_updates(), progress.update, _history(trainer.folder)
+        ) as display,
     ):
         trainer.train(display, metrics)
     tokens = progress.target_tokens - before.target_tokens
@@ -55,3 +59,14 @@ def run_trainer(trainer: Trainer) -> None:
         f"{path} is done: {progress.update:,} updates; {tokens:,} target tokens in "
         f"{training:,.0f} s ({speed:,.0f} tokens/s) and {validating:,.0f} s of validation{best}"
     )
+
+
+def _history(folder: RunFolder) -> list[float]:
+    """Return the BLEU of the validations so far, for the curve in a terminal."""
+    from nmtflex.analysis.learning import points, read_metrics
+
+    try:
+        _, scores = points(read_metrics(folder), "bleu", "valid", by_time=False)
+    except RunError:  # nothing written yet, or spoilt: no reason not to train
+        return []
+    return scores

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -18,6 +18,9 @@ from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
 from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig, ThresholdConfig
 from nmtflex.errors import OptionError
+
+if TYPE_CHECKING:
+    from nmtflex.decoding.translator import Opened, Translation
 
 
 @command(app, "translate")
@@ -51,7 +54,14 @@ def translate(
     check_output(written, search)
     if input and output and output.exists() and input.samefile(output):
         raise OptionError(f"--output {output} is the --input file; write to another one")
-    translator = open_translator(run, search, threshold, batch, device).translator
+    attention_file = written.attention_output
+    for name, other in (("--input", input), ("--output", output)):
+        if attention_file and other and attention_file.resolve() == other.resolve():
+            raise OptionError(
+                f"--attention-output {attention_file} is the {name} file; write to another one"
+            )
+    opened = open_translator(run, search, threshold, batch, device)
+    show = _alignments(opened) if written.verbose else None
     tally = Tally() if written.stats else None
     interactive = input is None and sys.stdin.isatty()
     if interactive:  # a person waits for each line
@@ -60,17 +70,38 @@ def translate(
     if input:  # an unreadable one must not empty the output
         lines = itertools.chain(list(itertools.islice(lines, 1)), lines)
     with contextlib.ExitStack() as files:
+        # The one that may fail first: a mistake must not empty the output.
+        attention = files.enter_context(attention_file.open("wb")) if attention_file else None
         out = files.enter_context(_opened(output))
-        attention = None
-        if written.attention_output:
-            attention = files.enter_context(written.attention_output.open("wb"))
         report = files.enter_context(_progress(quiet=interactive or out.isatty()))
-        translate_stream(translator, lines, out, written, report, attention, tally)
+        translate_stream(opened.translator, lines, out, written, report, attention, tally, show)
     if tally is not None and tally.cps is not None:
         note(
             f"CPS {tally.cps:.2f} (score computations a step), and {tally.encoding:.1f} a sentence "
             f"in reading the source"
         )
+
+
+def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:
+    """Return what shows the alignment of a sentence on standard error.
+
+    Raises:
+        OptionError: The run's attention has no weights to align by.
+    """
+    from nmtflex.cli.alignment import alignment_text
+    from nmtflex.decoding.alignment import align
+
+    if not opened.run.model.decoder.attention.aligned:
+        raise OptionError(
+            f"--verbose needs weights over source positions, and {opened.run.folder.path} has "
+            f"{opened.run.model_config.attention.kind} attention"
+        )
+
+    def show(index: int, line: str, translation: Translation) -> None:
+        alignment = align(opened.translator.pipeline, line, translation)
+        stderr.print(alignment_text(index, alignment), soft_wrap=True)
+
+    return show
 
 
 @contextlib.contextmanager

@@ -123,7 +123,7 @@ class FlexibleConfig(ScoredConfig):
         Opt(
             "Width of the penalty gate x distance^2 / (2 sigma^2), in source tokens; the paper's "
             "window of 3 is 2 sigma; it tried 1.5, 5, 7.5 and 10.",
-            gt=0,
+            ge=0.001,
         ),
     ] = 1.5
     gate_feedback: Annotated[

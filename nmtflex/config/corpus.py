@@ -8,9 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from nmtflex.config.base import Config, Opt, flag_of, options_of
-
-Tokenizer = Literal["none", "moses", "char", "mecab"]
+from nmtflex.config.base import Config, Opt
+from nmtflex.config.text import (
+    KYTEA_MODEL,
+    NORMALIZATIONS,
+    Dictionary,
+    Normalization,
+    TokenizerName,
+    given_flags,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,18 +24,51 @@ class PreprocessConfig(Config):
     """Raw parallel text to a prepared folder."""
 
     out: Annotated[Path, Opt("Prepared folder to make.")]
-    source_lang: Annotated[str, Opt("Suffix of the source files, as en in corpus/train.en.")]
-    target_lang: Annotated[str, Opt("Suffix of the target files.")]
+    source_lang: Annotated[
+        str, Opt("Suffix of the source files, as en in corpus/train.en; for ASPEC en or ja.")
+    ]
+    target_lang: Annotated[str, Opt("Suffix of the target files; for ASPEC ja or en.")]
+    format: Annotated[
+        Literal["plain", "aspec"],
+        Opt(
+            "plain: two files of a line a sentence, named by prefix and language; "
+            "aspec: ASPEC-JE's own files, fields parted by |||."
+        ),
+    ] = "plain"
     train: Annotated[
-        list[Path], Opt("Corpus prefix, as corpus/train; may be given several times.")
+        list[Path],
+        Opt(
+            "Corpus prefix, as corpus/train, or file of ASPEC, as train-1.txt; may be given "
+            "several times, to be read in that order."
+        ),
     ] = dataclasses.field(default_factory=list)
-    valid: Annotated[Path | None, Opt("Corpus prefix of the validation split.")] = None
-    test: Annotated[Path | None, Opt("Corpus prefix of the test split.")] = None
-    source_tokenizer: Annotated[Tokenizer, Opt("none parts at ASCII white space alone.")] = "none"
-    target_tokenizer: Annotated[Tokenizer, Opt("Likewise for the target.")] = "none"
-    mecab_dictionary: Annotated[
-        Literal["ipadic", "unidic-lite"], Opt("Dictionary of the mecab tokenizer.")
-    ] = "ipadic"
+    valid: Annotated[Path | None, Opt("Likewise for the validation split, once.")] = None
+    test: Annotated[Path | None, Opt("Likewise for the test split, once.")] = None
+    max_pairs: Annotated[
+        int,
+        Opt(
+            "Training pairs read: the first ones of all --train together, counted before any "
+            "filter; 0 for all (Shu and Nakayama: 1500000).",
+            ge=0,
+        ),
+    ] = 0
+    source_tokenizer: Annotated[TokenizerName, Opt("none parts at ASCII white space alone.")] = (
+        "none"
+    )
+    target_tokenizer: Annotated[TokenizerName, Opt("Likewise for the target.")] = "none"
+    source_normalize: Annotated[Normalization, Opt(f"Before the tokenizer. {NORMALIZATIONS}")] = (
+        "none"
+    )
+    target_normalize: Annotated[Normalization, Opt("Likewise for the target.")] = "none"
+    aggressive: Annotated[
+        bool, Opt("moses tokenizer: split hyphens between letters too, as @-@.")
+    ] = False
+    escape: Annotated[
+        bool,
+        Opt("moses tokenizer: write ' as &apos; and so on.", flag="--escape/--no-escape"),
+    ] = True
+    mecab_dictionary: Annotated[Dictionary, Opt("Dictionary of the mecab tokenizer.")] = "ipadic"
+    kytea_model: Annotated[Path | None, Opt(f"{KYTEA_MODEL} Copied into the folder.")] = None
     bpe: Annotated[
         int, Opt("BPE merges learned by subword-nmt; 0 for words (Britz et al.: 16000).", ge=0)
     ] = 0
@@ -57,6 +96,14 @@ class PreprocessConfig(Config):
     max_ratio: Annotated[
         float, Opt("Longest training side over the other, in tokens; 0 for no limit.", ge=0)
     ] = 0.0
+    max_subwords: Annotated[
+        int | None,
+        Opt(
+            "Longest training sentence on a side with BPE, in subwords; 0 for no limit; default "
+            "1000, against words of thousands of letters, which --max-length lets pass.",
+            ge=0,
+        ),
+    ] = None
     workers: Annotated[int, Opt("Processes; the result is the same for any number.", ge=1)] = 1
     like: Annotated[
         Path | None,
@@ -65,14 +112,18 @@ class PreprocessConfig(Config):
 
     def validate(self) -> list[str]:
         """Check what concerns several options."""
+        languages = {"--source-lang": self.source_lang, "--target-lang": self.target_lang}
         faults = [
             f"{flag} must be a file name's suffix without the dot, as en, not {language!r}"
-            for flag, language in (
-                ("--source-lang", self.source_lang),
-                ("--target-lang", self.target_lang),
-            )
+            for flag, language in languages.items()
             if not re.fullmatch(r"[^./\\\s][^/\\\s]*", language)
         ]
+        if self.format == "aspec":
+            faults += [
+                f"{flag} must be en or ja with --format aspec, not {language!r}"
+                for flag, language in languages.items()
+                if language not in ("en", "ja")
+            ]
         if self.source_lang == self.target_lang:
             faults.append(f"--source-lang and --target-lang are both {self.source_lang!r}")
         if not (self.train or self.valid or self.test):
@@ -81,6 +132,11 @@ class PreprocessConfig(Config):
             faults.append("give --train, or --like a folder whose vocabularies serve")
         if 0 < self.max_ratio < 1:
             faults.append(f"--max-ratio must be 0 or at least 1, not {self.max_ratio}")
+        for side, name in (("source", self.source_tokenizer), ("target", self.target_tokenizer)):
+            if name == "kytea" and self.kytea_model is None and not self.like:
+                faults.append(
+                    f"--{side}-tokenizer kytea needs --kytea-model FILE, a model of KyTea"
+                )
         faults += self._joint_faults()
         idle = self._without_effect()
         return faults + [f"{flag} has no effect {why}" for flag, why in idle.items()]
@@ -102,25 +158,25 @@ class PreprocessConfig(Config):
         return faults
 
     def _without_effect(self) -> dict[str, str]:
-        """Map options given in vain to the reason; the default counts as not given."""
-        given = {
-            field.name
-            for field in dataclasses.fields(self)
-            if field.default is not dataclasses.MISSING
-            and getattr(self, field.name) != field.default
-        }
-        options = options_of(type(self))
-        names = {name: flag_of(name, option).split("/")[0] for name, (_, option) in options.items()}
-        learned = ("source_tokenizer", "target_tokenizer", "mecab_dictionary", "bpe", "joint",
+        """Map flags given in vain to the reason; the default counts as not given."""
+        learned = ("source_tokenizer", "target_tokenizer", "source_normalize", "target_normalize",
+                   "aggressive", "escape", "mecab_dictionary", "kytea_model", "bpe", "joint",
                    "source_vocabulary", "target_vocabulary", "min_frequency")  # fmt: skip
+        owners = {"moses": ("aggressive", "escape"), "mecab": ("mecab_dictionary",),
+                  "kytea": ("kytea_model",)}  # fmt: skip
         idle: dict[str, str] = {}
         if not self.train:
-            idle |= dict.fromkeys(("max_length", "max_ratio"), "without --train")
-        if "mecab" not in (self.source_tokenizer, self.target_tokenizer):
-            idle["mecab_dictionary"] = "without a mecab tokenizer"
+            training = ("max_pairs", "max_length", "max_ratio", "max_subwords")
+            idle |= dict.fromkeys(training, "without --train")
+        elif not (self.bpe or self.like):
+            idle["max_subwords"] = "without --bpe"
+        for tokenizer, options in owners.items():
+            if tokenizer not in (self.source_tokenizer, self.target_tokenizer):
+                idle |= dict.fromkeys(options, f"without a {tokenizer} tokenizer")
         if self.like:
             idle |= dict.fromkeys(learned, "beside --like, which brings its own")
-        return {names[name]: why for name, why in idle.items() if name in given}
+        given = given_flags(self)
+        return {given[name]: why for name, why in idle.items() if name in given}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

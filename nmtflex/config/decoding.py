@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,11 +79,14 @@ class ThresholdConfig(Config):
         return tau_fault(self.tau)
 
 
-def tau_fault(tau: str | None) -> list[str]:
+def tau_fault(tau: str | None, flag: str = "--tau") -> list[str]:
     """Return what is wrong with a threshold as it is spelt: nothing, or one message."""
-    if tau is None or re.fullmatch(r"auto|inf|\d+(\.\d*)?|\.\d+", tau):
+    if tau is None or tau == "auto":
         return []
-    return [f"--tau must be a number of at least 0, inf or auto, not {tau!r}"]
+    with contextlib.suppress(ValueError):
+        if float(tau) >= 0:
+            return []
+    return [f"{flag} must be a number of at least 0, inf or auto, not {tau!r}"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,51 +125,14 @@ class OutputConfig(Config):
             flag="--stats",
         ),
     ] = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EvalConfig(Config):
-    """What is scored, and how."""
-
-    run: Annotated[Path | None, Opt("Run folder; without it, give two files.", argument=True)] = (
-        None
-    )
-    split: Annotated[
-        str | None, Opt("Split of the run's own data, valid or test (default test).")
-    ] = None
-    output: Annotated[Path | None, Opt("File for the run's translations.")] = None
-    hypothesis: Annotated[Path | None, Opt("Translations, one a line, instead of a run.")] = None
-    reference: Annotated[Path | None, Opt("References, one a line, for --hypothesis.")] = None
-    tokenize: Annotated[
-        Literal["13a", "char", "intl", "ja-mecab", "none", "zh"] | None,
-        Opt("sacrebleu's tokenizer for two files (default 13a); a run's own follows its target."),
-    ] = None
-    json: Annotated[bool, Opt("Print one JSON object instead of a table.", flag="--json")] = False
-
-    @property
-    def files(self) -> tuple[Path, Path]:
-        """Hypothesis and reference, where no run is given."""
-        if self.hypothesis is None or self.reference is None:
-            raise ValueError(f"a run is given, {self.run}, not two files")
-        return self.hypothesis, self.reference
-
-    def validate(self) -> list[str]:
-        """Check that a run or two files are given, and nothing without effect."""
-        if self.run is None and self.hypothesis is None and self.reference is None:
-            return ["give a run folder, or --hypothesis and --reference"]
-        if self.run is not None:
-            names = ["hypothesis", "reference", "tokenize"]
-            end = f"is for scoring two files, not a run ({self.run})"
-        else:
-            names = ["split", "output"]
-            end = "is for a run, not for scoring two files"
-        given = {name: getattr(self, name) for name in names}
-        faults = [f"--{key} {value} {end}" for key, value in given.items() if value is not None]
-        if self.run is None and self.reference is None:
-            faults.append(f"--hypothesis {self.hypothesis} needs --reference")
-        if self.run is None and self.hypothesis is None:
-            faults.append(f"--reference {self.reference} needs --hypothesis")
-        return faults
+    verbose: Annotated[
+        bool,
+        Opt(
+            "Show on standard error, for the best translation of each sentence, which source word "
+            "each of its words looked at most; in colours where that is a terminal.",
+            flag="--verbose",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -92,6 +92,11 @@ class LoopConfig(Config):
         return None
 
     @property
+    def train_threshold(self) -> str | None:
+        """Penalty threshold of the training itself."""
+        return None
+
+    @property
     def token_budget(self) -> int:
         """Tokens a batch, where batches are not counted in sentences."""
         return self.batch_tokens or 4096
@@ -178,6 +183,14 @@ class FinetuneConfig(LoopConfig):
         ),
     ] = None
 
+    train_tau: Annotated[
+        str | None,
+        Opt(
+            "Penalty threshold of the training itself: the weights learn to do without what "
+            "decoding leaves out (default inf, as Shu and Nakayama)."
+        ),
+    ] = None
+
     @property
     def gate_weight(self) -> float:
         """Beta of eq. 9."""
@@ -193,6 +206,15 @@ class FinetuneConfig(LoopConfig):
         """The value of ``--tau``."""
         return self.tau
 
+    @property
+    def train_threshold(self) -> str | None:
+        """The value of ``--train-tau``."""
+        return self.train_tau
+
     def validate(self) -> list[str]:
-        """Check the spelling of the threshold too."""
-        return [*LoopConfig.validate(self), *tau_fault(self.tau)]
+        """Check the spelling of the thresholds too."""
+        return [
+            *LoopConfig.validate(self),
+            *tau_fault(self.tau),
+            *tau_fault(self.train_tau, "--train-tau"),
+        ]

@@ -1,17 +1,19 @@
 """Raw parallel text to a prepared folder.
 
 Two streaming passes over the training text: the first tokenises it, filters it and numbers its
-distinct words; BPE and vocabularies come from their counts; the second turns the numbers into ids.
+distinct words; BPE comes from their counts, pairs of too many subwords are left out, vocabularies
+come from the rest; the second turns the numbers into ids.
 Valid and test, and everything under ``--like``, are encoded in one pass. Only the distinct words
 are held in memory.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,11 @@ from typing import Any
 import numpy as np
 
 import nmtflex
-from nmtflex.config import FORMAT, PreprocessConfig
-from nmtflex.corpus.passes import Encode, Filter, Lines, Tokenise, read_chunks
-from nmtflex.corpus.readers import find_text, starts_with_mark
+from nmtflex.config import FORMAT, PreprocessConfig, describe_tokenizer
+from nmtflex.corpus.filters import Filter, build_filter, describe_reasons
+from nmtflex.corpus.inputs import Corpus, Lines, find_corpora, read_chunks
+from nmtflex.corpus.passes import Encode, Tokenise
+from nmtflex.corpus.readers import starts_with_mark
 from nmtflex.corpus.splits import PairCount, SplitWriter
 from nmtflex.corpus.store import MANIFEST, SIDES, PreparedCorpus, open_prepared, raw_path
 from nmtflex.corpus.words import Pieces, WordStore, numbering
@@ -34,7 +38,6 @@ from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
 from nmtflex.text.vocabulary import Vocabulary
 
 Progress = Callable[[str, int], None]
-Corpus = tuple[Path, Path]  # source and target file
 
 
 def prepare(config: PreprocessConfig, progress: Progress = lambda *_: None) -> PreparedCorpus:
@@ -48,39 +51,17 @@ def prepare(config: PreprocessConfig, progress: Progress = lambda *_: None) -> P
         The folder, opened.
 
     Raises:
-        OptionError: The output folder exists, or ``--like`` has other languages.
+        OptionError: The output folder exists, or ``--like`` has other languages, or no BPE to
+            limit.
         DataError: An input file is missing, damaged, not parallel to its partner or empty, or no
             training pair is left.
     """
     if config.out.exists():
         raise OptionError(f"--out {config.out} exists already; remove it or choose another folder")
-    prefixes = {
-        "train": config.train,
-        "valid": [config.valid] if config.valid else [],
-        "test": [config.test] if config.test else [],
-    }
-    corpora = {
-        split: [
-            (find_text(prefix, config.source_lang), find_text(prefix, config.target_lang))
-            for prefix in given
-        ]
-        for split, given in prefixes.items()
-    }
+    corpora = find_corpora(config)
     with atomic_folder(config.out) as folder:
         _Preparation(config, folder, progress).run(corpora)
     return open_prepared(config.out)
-
-
-def describe_reasons(max_length: Collection[int], max_ratio: float) -> dict[str, str]:
-    """Say for a person why pairs may be dropped; a rule that is off is no reason."""
-    source, target = (limit or "any number of" for limit in max_length)
-    limit = f"{source}" if source == target else f"{source} (source) or {target} (target)"
-    reasons = {"empty": "with an empty side"}
-    if any(max_length):
-        reasons["too_long"] = f"longer than {limit} tokens"
-    if max_ratio:
-        reasons["ratio"] = f"with a length ratio above {max_ratio:g}"
-    return reasons
 
 
 class _Preparation:
@@ -98,8 +79,7 @@ class _Preparation:
         """Write everything."""
         if self.config.like:
             self.pipeline = _load_like(self.config.like, self.config)
-            sides = self.pipeline.source, self.pipeline.target
-            self.rules = self._filter(*(side.tokenizer for side in sides))
+            self.rules = self._filter_of_like()
             self.pipeline.save(self.folder / "pipeline")
         else:
             self._learn_from(corpora["train"])
@@ -108,42 +88,43 @@ class _Preparation:
                 self._encode(split, pairs)
         self._write_manifest(corpora)
 
-    def _filter(self, *tokenizers: Tokenizer) -> Filter:
-        limit = self.config.max_length
-        source, target = (
-            limit if limit is not None else 500 if tokenizer.name == "char" else 100
-            for tokenizer in tokenizers
-        )
-        return Filter((source, target), self.config.max_ratio)
+    def _filter_of_like(self) -> Filter:
+        """Return the filter for training text under ``--like``."""
+        sides = self.pipeline.source, self.pipeline.target
+        with_bpe = [side.bpe is not None for side in sides]
+        if self.config.max_subwords is not None and not any(with_bpe):
+            raise OptionError(f"--max-subwords has no effect: --like {self.config.like} has no BPE")
+        return build_filter(self.config, [side.tokenizer.name for side in sides], with_bpe)
 
     def _learn_from(self, corpora: list[Corpus]) -> None:
         """Make the pipeline of the training text, and encode that text by it."""
         config = self.config
         languages = config.source_lang, config.target_lang
         names = config.source_tokenizer, config.target_tokenizer
+        normalize = config.source_normalize, config.target_normalize
         tokenizers = [
-            build_tokenizer(_describe_tokenizer(config, name, language))
-            for name, language in zip(names, languages, strict=True)
+            build_tokenizer(describe_tokenizer(*side, config), config.kytea_model)
+            for side in zip(names, languages, normalize, strict=True)
         ]
-        self.rules = self._filter(*tokenizers)
+        self.rules = build_filter(
+            config, names, [bool(config.bpe) and name != "char" for name in names]
+        )
         temporary = self.folder / "words"
         temporary.mkdir()
         stores = [WordStore(temporary / side) for side in SIDES]
         pairs = self._read_words(corpora, tokenizers, stores)
         merges = self._learn_merges(stores, tokenizers)
-        pieces, vocabularies = self._make_vocabularies(stores, merges)
+        self.progress("making vocabularies", 0)
+        numbers = [numbering()] * 2 if config.joint else [numbering(), numbering()]
+        pieces = [Pieces(*side) for side in zip(stores, merges, numbers, strict=True)]
+        self._drop_long(pairs, stores, pieces)
+        self._need_some(pairs, corpora)
+        vocabularies = self._make_vocabularies(pieces)
         parts = zip(languages, tokenizers, merges, vocabularies, strict=True)
         source, target = (SidePipeline(*part) for part in parts)
         self.pipeline = TextPipeline(source, target, config.joint)
         self.pipeline.save(self.folder / "pipeline")
-        with SplitWriter(self.folder, "train", self.pipeline) as writer:
-            for side, name in enumerate(SIDES):
-                done = 0
-                for ids, lengths in stores[side].convert(pieces[side], vocabularies[side]):
-                    writer.append(side, ids, lengths)
-                    done += len(lengths)
-                    self.progress(f"encoding train, {name}", done)
-        self.splits["train"] = {**pairs.describe(), **writer.describe()}
+        self.splits["train"] = {**pairs.describe(), **self._write_train(stores, pieces)}
         shutil.rmtree(temporary)
 
     def _read_words(
@@ -151,8 +132,9 @@ class _Preparation:
     ) -> PairCount:
         """Put the words of the kept training pairs into the stores."""
         pairs = PairCount()
-        setup = partial(Tokenise, [each.describe() for each in tokenizers], self.rules)
-        for chunk in ordered_map(setup, _chunks(corpora), self.config.workers):
+        setup = partial(Tokenise, tokenizers, self.rules)
+        chunks = read_chunks(corpora, self.config.max_pairs or None)
+        for chunk in ordered_map(setup, chunks, self.config.workers):
             pairs.add(chunk)
             for store, text, lengths in zip(stores, chunk.texts, chunk.lengths, strict=True):
                 store.append(text, lengths)
@@ -184,32 +166,51 @@ class _Preparation:
         del counts  # as large as the corpus has words, and of no more use
         return learn_bpe(words, self.config.bpe)
 
-    def _make_vocabularies(
-        self, stores: list[WordStore], merges: list[BPE | None]
-    ) -> tuple[list[Pieces], list[Vocabulary]]:
-        """Cut the training words and choose each side's vocabulary."""
+    def _drop_long(self, pairs: PairCount, stores: list[WordStore], pieces: list[Pieces]) -> None:
+        """Leave out pairs of too many subwords, before vocabularies are made of the others."""
+        long = [
+            store.longer_than(limit, side)
+            for store, side, limit in zip(stores, pieces, self.rules.max_subwords, strict=True)
+            if limit
+        ]
+        if not long or not len(dropped := np.unique(np.concatenate(long))):
+            return
+        pairs.drop("subwords", len(dropped))
+        for store in stores:
+            store.drop(dropped)
+
+    def _make_vocabularies(self, pieces: list[Pieces]) -> list[Vocabulary]:
+        """Choose each side's vocabulary."""
         config = self.config
-        self.progress("making vocabularies", 0)
-        numbers = [numbering()] * 2 if config.joint else [numbering(), numbering()]
-        pieces = [Pieces(*side) for side in zip(stores, merges, numbers, strict=True)]
         counts = [side.counts() for side in pieces]
         if config.joint:
             # The target's numbers go on where the source's end.
             counts[0] = np.pad(counts[0], (0, len(counts[1]) - len(counts[0])))
             counts = [counts[0] + counts[1]] * 2
         sizes = config.source_vocabulary, config.target_vocabulary
-        vocabularies = [
+        return [
             Vocabulary.build(
-                dict(zip(names, side.tolist(), strict=True)), size, config.min_frequency
+                dict(zip(side.numbers, totals.tolist(), strict=True)), size, config.min_frequency
             )
-            for names, side, size in zip(numbers, counts, sizes, strict=True)
+            for side, totals, size in zip(pieces, counts, sizes, strict=True)
         ]
-        return pieces, vocabularies
+
+    def _write_train(self, stores: list[WordStore], pieces: list[Pieces]) -> dict[str, Any]:
+        """Turn the kept words into ids; return what the manifest says of them."""
+        sides = self.pipeline.source, self.pipeline.target
+        with SplitWriter(self.folder, "train", self.pipeline) as writer:
+            for side, name in enumerate(SIDES):
+                done = 0
+                for ids, lengths in stores[side].convert(pieces[side], sides[side].vocabulary):
+                    writer.append(side, ids, lengths)
+                    done += len(lengths)
+                    self.progress(f"encoding train, {name}", done)
+        return writer.describe()
 
     def _encode(self, split: str, corpora: list[Corpus]) -> None:
         """Encode a split by the finished pipeline; valid and test keep all pairs and raw text."""
         training = split == "train"
-        chunks = _chunks(corpora)
+        chunks = read_chunks(corpora, (training and self.config.max_pairs) or None)
         setup = partial(Encode, self.folder / "pipeline", self.rules if training else None)
         pairs = PairCount()
         with SplitWriter(self.folder, split, self.pipeline) as writer:
@@ -236,11 +237,11 @@ class _Preparation:
         """Refuse training text of which nothing is left."""
         if pairs.kept:
             return
-        reasons = describe_reasons(self.rules.max_length, self.rules.max_ratio)
+        reasons = describe_reasons(**dataclasses.asdict(self.rules))
         counts = [
             f"{pairs.dropped[key]} {words}" for key, words in reasons.items() if pairs.dropped[key]
         ]
-        files = ", ".join(str(path) for corpus in corpora for path in corpus)
+        files = ", ".join(str(path) for corpus in corpora for path in corpus.files)
         raise DataError(
             f"{files}: none of {pairs.read} training pairs is left: {', '.join(counts)}"
         )
@@ -252,16 +253,12 @@ class _Preparation:
             "format": FORMAT,
             "nmtflex": nmtflex.__version__,
             "options": options,
-            "filter": {"max_length": self.rules.max_length, "max_ratio": self.rules.max_ratio},
+            "filter": dataclasses.asdict(self.rules),
             "pipeline": self.pipeline.describe(),
             "splits": self.splits,
             "inputs": {
-                split: [
-                    {"path": str(path), **_digest(path), "byte_order_mark": starts_with_mark(path)}
-                    for corpus in pairs
-                    for path in corpus
-                ]
-                for split, pairs in corpora.items()
+                split: [_describe_input(path, each.read) for each in given for path in each.files]
+                for split, given in corpora.items()
             },
             "files": {
                 path.relative_to(self.folder).as_posix(): _digest(path)
@@ -270,10 +267,6 @@ class _Preparation:
             },
         }
         write_json(self.folder / MANIFEST, manifest)
-
-
-def _chunks(corpora: list[Corpus]) -> Iterator[Lines]:
-    return (chunk for corpus in corpora for chunk in read_chunks(*corpus))
 
 
 def _load_like(folder: Path, config: PreprocessConfig) -> TextPipeline:
@@ -293,13 +286,10 @@ def _load_like(folder: Path, config: PreprocessConfig) -> TextPipeline:
     return pipeline
 
 
-def _describe_tokenizer(config: PreprocessConfig, name: str, language: str) -> dict[str, str]:
-    """Return what ``build_tokenizer`` needs, of the options that concern that tokenizer."""
-    settings: dict[str, dict[str, str]] = {
-        "moses": {"language": language},
-        "mecab": {"dictionary": config.mecab_dictionary},
-    }
-    return {"name": name, **settings.get(name, {})}
+def _describe_input(path: Path, pairs: int) -> dict[str, Any]:
+    """Return what the manifest says of a file of raw text, of which so many pairs were read."""
+    mark = starts_with_mark(path)
+    return {"path": str(path), **_digest(path), "byte_order_mark": mark, "pairs": pairs}
 
 
 def _digest(path: Path) -> dict[str, Any]:

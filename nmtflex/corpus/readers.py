@@ -32,16 +32,18 @@ def find_text(prefix: Path, lang: str) -> Path:
             return path
     message = f"{prefix}: no file for language {lang!r}; tried {', '.join(names)}"
     if prefix.is_file():
-        message += "; give the prefix without the language"
-    elif others := _others(prefix):
+        message += (
+            "; give the prefix without the language, or --format aspec for a file in ASPEC's format"
+        )
+    elif others := siblings(prefix):
         message += f"; there is {', '.join(others)}"
     elif not prefix.parent.is_dir():
         message += f"; there is no folder {prefix.parent}"
     raise DataError(message)
 
 
-def _others(prefix: Path) -> list[str]:
-    """Return the files that a prefix has in other languages."""
+def siblings(prefix: Path) -> list[str]:
+    """Return the names of the files that a prefix has, whatever follows the dot after it."""
     if not prefix.parent.is_dir():
         return []
     start = prefix.name + "."

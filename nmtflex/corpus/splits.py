@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from nmtflex.corpus.passes import REASONS, Encoded, Tokenised
+from nmtflex.corpus.filters import REASONS
+from nmtflex.corpus.passes import Encoded, Tokenised
 from nmtflex.corpus.store import SIDES, StoreWriter, id_type
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
@@ -27,6 +28,11 @@ class PairCount:
         """Count a chunk's pairs."""
         self.kept += len(chunk.lengths[0])
         self.dropped.update(chunk.dropped)
+
+    def drop(self, reason: str, count: int) -> None:
+        """Count pairs that seemed kept as dropped."""
+        self.kept -= count
+        self.dropped[reason] += count
 
     @property
     def read(self) -> int:

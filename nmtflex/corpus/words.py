@@ -42,6 +42,7 @@ class WordStore:
         self._base = base
         self._numbers = numbering()
         self._writer = StoreWriter(base, "<u4")
+        self._dropped: Integers = np.empty(0, np.int64)  # numbers of sentences, ascending
         self.totals: Integers = np.empty(0, np.int64)  # how often each word was seen, once closed
 
     def append(self, text: str, lengths: list[int]) -> None:
@@ -53,6 +54,18 @@ class WordStore:
     def close(self) -> None:
         """End the first pass and count the words."""
         self._writer.close()
+        self._count()
+
+    def drop(self, sentences: Integers) -> None:
+        """Leave sentences out from now on, and count the words of the others.
+
+        Args:
+            sentences: Their numbers, from 0, ascending.
+        """
+        self._dropped = sentences
+        self._count()
+
+    def _count(self) -> None:
         self.totals = np.zeros(len(self._numbers), np.int64)
         for ids, _ in self._blocks():
             self.totals += np.bincount(ids, minlength=len(self.totals))
@@ -66,21 +79,29 @@ class WordStore:
         """Return how often each word was seen."""
         return dict(zip(self.words, self.totals.tolist(), strict=True))
 
+    def longer_than(self, limit: int, pieces: Pieces) -> Integers:
+        """Return the numbers of the sentences of more than ``limit`` subwords, for ``drop``."""
+        found, first = [np.empty(0, np.int64)], 0
+        for words, lengths in self._blocks():
+            _, sizes = _measure(pieces.sizes[words], lengths)
+            found.append(np.flatnonzero(sizes > limit) + first)
+            first += len(lengths)
+        return np.concatenate(found)
+
     def convert(self, pieces: Pieces, vocabulary: Vocabulary) -> Iterator[tuple[Any, Any]]:
         """Yield (ids, lengths) of blocks of sentences, encoded."""
         flat = pieces.ids(vocabulary)
         for words, lengths in self._blocks():
             sizes = pieces.sizes[words]
-            ends = np.cumsum(sizes)
+            ends, totals = _measure(sizes, lengths)
             # Word w's ids are flat[starts[w] : starts[w] + sizes[w]]; list all those places.
             places = np.repeat(pieces.starts[words] - (ends - sizes), sizes)
             places += np.arange(len(places))
-            bounds = np.concatenate([[0], ends])[np.concatenate([[0], np.cumsum(lengths)])]
-            yield flat[places], np.diff(bounds)
+            yield flat[places], totals
 
     def _blocks(self) -> Iterator[tuple[npt.NDArray[np.uint32], Integers]]:
-        """Yield (word numbers, words in each sentence) of blocks of sentences."""
-        name = self._base.name
+        """Yield (word numbers, words in each sentence) of blocks of sentences not dropped."""
+        name, first = self._base.name, 0
         with (
             self._base.with_name(name + ".bin").open("rb") as tokens,
             self._base.with_name(name + ".offsets").open("rb") as offsets,
@@ -88,8 +109,30 @@ class WordStore:
             last = np.fromfile(offsets, "<i8", 1)
             while len(ends := np.fromfile(offsets, "<i8", BLOCK)):
                 lengths = np.diff(ends, prepend=last)
-                yield np.fromfile(tokens, "<u4", int(ends[-1] - last[0])), lengths
-                last = ends[-1:]
+                words = np.fromfile(tokens, "<u4", int(ends[-1] - last[0]))
+                if len(gone := self._dropped_of(first, len(lengths))):
+                    kept = np.ones(len(lengths), bool)
+                    kept[gone] = False
+                    words, lengths = words[np.repeat(kept, lengths)], lengths[kept]
+                yield words, lengths
+                last, first = ends[-1:], first + len(ends)
+
+    def _dropped_of(self, first: int, count: int) -> Integers:
+        """Return which of ``count`` sentences from ``first`` on are dropped, counted from there."""
+        start, stop = np.searchsorted(self._dropped, (first, first + count))
+        return self._dropped[start:stop] - first
+
+
+def _measure(sizes: Integers, lengths: Integers) -> tuple[Integers, Integers]:
+    """Return the subwords up to each word's end, and those of each sentence.
+
+    Args:
+        sizes: Subwords of each word.
+        lengths: Words of each sentence.
+    """
+    ends = np.cumsum(sizes)
+    bounds = np.concatenate([[0], ends])[np.concatenate([[0], np.cumsum(lengths)])]
+    return ends, np.diff(bounds)
 
 
 class Pieces:
@@ -102,7 +145,7 @@ class Pieces:
     """
 
     def __init__(self, words: WordStore, bpe: BPE | None, numbers: defaultdict[str, int]) -> None:
-        self._numbers = numbers
+        self.numbers = numbers
         self.sizes: Integers = np.ones(len(words.words), np.int64)
         flat = array("i")
         number = numbers.__getitem__
@@ -112,15 +155,15 @@ class Pieces:
             self.sizes[place] = len(pieces)
         self._flat = np.asarray(flat)
         self.starts: Integers = np.cumsum(self.sizes) - self.sizes
-        self._totals = words.totals
+        self._words = words
 
     def counts(self) -> Integers:
         """Return how often each subword was seen, by its number."""
         # Floats hold counts exactly up to 2^53.
-        weights = np.repeat(self._totals, self.sizes)
-        totals = np.bincount(self._flat, weights, len(self._numbers))
+        weights = np.repeat(self._words.totals, self.sizes)
+        totals = np.bincount(self._flat, weights, len(self.numbers))
         return totals.astype(np.int64)
 
     def ids(self, vocabulary: Vocabulary) -> npt.NDArray[np.uint32]:
         """Return the vocabulary's ids of all words' subwords, one word after the other."""
-        return np.array(vocabulary.ids(self._numbers), np.uint32)[self._flat]
+        return np.array(vocabulary.ids(self.numbers), np.uint32)[self._flat]

@@ -39,6 +39,7 @@ def translate_stream(
     report: Callable[[int, int], None] = lambda _sentences, _tokens: None,
     attention: BinaryIO | None = None,
     tally: Tally | None = None,
+    show: Callable[[int, str, Translation], None] | None = None,
 ) -> None:
     """Translate lines as they come and write them in order, flushed after every buffer.
 
@@ -53,20 +54,27 @@ def translate_stream(
         report: Called after every buffer with its number of lines and of target tokens.
         attention: Takes what attention looked at, an object a line; see ``attention_line``.
         tally: Takes the count of score computations.
+        show: Called with the index, the source and the best translation of each line, with its
+            trace, once the line is written.
 
     Raises:
         NmtflexError: What reading a line raises, or a broken model.
     """
     index = itertools.count()
+    trace = attention is not None or show is not None
     for buffer in buffers(lines, output.buffer):
-        found = translator.n_best(buffer, output.n_best, tally, trace=attention is not None)
+        found = translator.n_best(buffer, output.n_best, tally, trace)
         for source, translations in zip(buffer, found, strict=True):
-            text = format_translations(next(index), source, translations, output.format)
+            number = next(index)
+            text = format_translations(number, source, translations, output.format)
             out.write(text.encode("utf-8"))
             if attention is not None:
                 best, tokens = translations[0], translator.pipeline.source.segment(source)
                 line = attention_line(tokens, best.tokens, best.score, best.trace)
                 attention.write(line.encode("utf-8"))
+            if show is not None:
+                out.flush()
+                show(number, source, translations[0])
         out.flush()
         report(len(buffer), sum(len(translations[0].tokens) for translations in found))
 

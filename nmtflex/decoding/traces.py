@@ -69,12 +69,11 @@ def trace_pairs(
 def _trace_batch(model: StepModel, pairs: Sequence[tuple[Ids, Ids]]) -> list[SentenceTrace]:
     """Trace pairs that lie by length of target, the longest first; no source is empty."""
     ensemble = Ensemble([model], [source for source, _ in pairs], counting=True)
-    steps: list[Trace] = []
+    steps: list[Any] = []  # Trace
     for _ in forced_steps(ensemble, [target for _, target in pairs]):
-        trace = ensemble.traces[0]
-        if not isinstance(trace, Trace):
+        if not ensemble.traces:
             raise ValueError(f"{type(model).__name__} returns no traces")
-        steps.append(trace)
+        steps.append(ensemble.traces[0])
     return [
         _of_sentence(steps[: len(target) + 1], row, len(source))
         for row, (source, target) in enumerate(pairs)

@@ -188,7 +188,7 @@ def load(run: str | Path, **options: Any) -> Translator:
         RunError: The folder is no run, or one of a newer format.
     """
     search = _take(SearchConfig, options)
-    if "tau" in options:  # 1.38 as well as "1.38"
+    if options.get("tau") is not None:  # 1.38 as well as "1.38"
         options["tau"] = str(options["tau"])
     threshold = _take(ThresholdConfig, options)
     batch = _take(BatchConfig, options)

@@ -1,133 +1,276 @@
-"""All scores of a test set: of a run's split, or of two files."""
+"""All scores of systems against the same references."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from nmtflex.config import ScoreConfig
 from nmtflex.corpus.readers import read_lines
-from nmtflex.decoding.tally import Tally
-from nmtflex.errors import DataError, RunError
-from nmtflex.scoring.bleu import Score, corpus_bleu, corpus_chrf, lacks_spaces
-from nmtflex.scoring.ribes import RibesScore
-from nmtflex.scoring.run_bleu import run_bleu, run_ribes
-
-if TYPE_CHECKING:  # scoring two files needs no torch
-    from nmtflex.decoding.translator import Translator
+from nmtflex.errors import DataError
+from nmtflex.scoring.bleu import (
+    Metric,
+    Score,
+    bleu_metric,
+    chrf_metric,
+    corpus_score,
+    lacks_spaces,
+    sentence_scores,
+    ter_metric,
+)
+from nmtflex.scoring.buckets import Bucket, score_by_length
+from nmtflex.scoring.ribes import RibesScore, word_ribes
+from nmtflex.scoring.significance import Comparison, Resampling, compare, compare_ribes
+from nmtflex.scoring.texts import Segmentation, Text, sacrebleu_segmentation, wat_segmentation
 
 
 class Evaluation(NamedTuple):
-    """What ``nmtflex eval`` reports."""
+    """The scores of one system."""
 
     bleu: Score
     chrf: Score
     sentences: int
-    unspaced: bool  # BLEU took lines without spaces for single words
+    ter: Score | None = None  # where it was asked for
     ribes: RibesScore | None = None  # where it was asked for
     cps: float | None = None  # score computations a step; see ``Tally``
     encoding_computations: float | None = None  # score computations a sentence before the first
+    decoding_seconds: float | None = None  # of a run
+
+    @property
+    def scores(self) -> dict[str, Score | RibesScore]:
+        """The scores, by the names they are printed under."""
+        known = {"BLEU": self.bleu, "chrF2": self.chrf, "TER": self.ter, "RIBES": self.ribes}
+        return {name: score for name, score in known.items() if score is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """Return numbers unrounded, under the names of ``eval --json``."""
-        found = {
+        found: dict[str, Any] = {
             "bleu": self.bleu.value,
             "chrf": self.chrf.value,
             "signature": self.bleu.signature,
             "chrf_signature": self.chrf.signature,
             "sentences": self.sentences,
         }
+        if self.bleu.parts is not None:
+            found |= self.bleu.parts._asdict()
+        if self.ter is not None:
+            found |= {"ter": self.ter.value, "ter_signature": self.ter.signature}
         if self.ribes is not None:
             found |= {"ribes": self.ribes.value, "ribes_signature": self.ribes.signature}
         if self.cps is not None:
             found |= {"cps": self.cps, "encoding_computations": self.encoding_computations}
+        if self.decoding_seconds is not None:
+            found["decoding_seconds"] = self.decoding_seconds
         return found
 
 
-def evaluate_files(hypothesis: Path, reference: Path, tokenize: str) -> Evaluation:
-    """Score one file against another.
+class _Measure(NamedTuple):
+    """A metric of sacrebleu, what of a text it reads, and what its signature leaves out."""
+
+    metric: Metric
+    reads: Callable[[Text], Sequence[Any]]
+    segmenter: str = ""
+
+
+class Scorer:
+    """Scores outputs against references.
 
     Args:
-        hypothesis: Translations, one a line.
-        reference: References, one a line.
-        tokenize: sacrebleu's tokenizer.
+        segmentation: How lines become the words of BLEU and RIBES.
+        references: One text each.
+        config: Which scores, and how; what it says of words is in the segmentation.
 
     Raises:
-        DataError: The files are unreadable, differ in their number of lines, or are empty.
+        DataError: The references differ in length or are empty, or there is RIBES to compute and a
+            reference has no words.
     """
-    lines, references = list(read_lines(hypothesis)), list(read_lines(reference))
-    check_pair(hypothesis, len(lines), reference, len(references))
-    return Evaluation(
-        bleu=corpus_bleu(lines, references, tokenize=tokenize),
-        chrf=corpus_chrf(lines, references),
-        sentences=len(references),
-        unspaced=tokenize in ("13a", "none") and (lacks_spaces(lines) or lacks_spaces(references)),
-    )
 
+    def __init__(
+        self, segmentation: Segmentation, references: Sequence[Text], config: ScoreConfig
+    ) -> None:
+        self.segmentation = segmentation
+        self.references = references
+        self.case_sensitive = config.case_sensitive or segmentation.wat
+        self.ribes = config.ribes or segmentation.wat
+        check_parallel(*map(_size, references))
+        if self.ribes:
+            self._check_references()
+        self._lowercase = config.lowercase
+        self._bleu = self._bleu_measure()
+        self._chrf = _Measure(chrf_metric(lowercase=config.lowercase), _lines)
+        self._ter = self._ter_measure() if config.ter else None
 
-def read_split(raw: Path, split: str) -> tuple[list[str], list[str]]:
-    """Read the raw source and target lines of a split that a run carries with it.
-
-    Args:
-        raw: The run's folder ``raw``.
-        split: "valid" or "test".
-
-    Raises:
-        RunError: The run has no such split.
-        DataError: The split is empty or damaged.
-    """
-    source, target = (raw / f"{split}.{side}.txt" for side in ("source", "target"))
-    if not source.is_file():
-        known = sorted(path.name.split(".")[0] for path in raw.glob("*.source.txt"))
-        remedy = f"there is {' and '.join(known)}" if known else "it carries no test data"
-        raise RunError(f"{raw.parent} has no split {split!r}; {remedy}")
-    sources, references = list(read_lines(source)), list(read_lines(target))
-    check_pair(source, len(sources), target, len(references))
-    return sources, references
-
-
-def evaluate_run(
-    translator: Translator, sources: Sequence[str], references: Sequence[str], ribes: bool = False
-) -> tuple[Evaluation, list[str]]:
-    """Translate raw lines and score them; return the scores and the translations.
-
-    Args:
-        translator: Does the work.
-        sources: Raw lines.
-        references: Raw lines, one each.
-        ribes: Whether to score by RIBES too, which needs words in every reference.
-
-    Raises:
-        DataError: RIBES is asked for, and a reference is empty.
-        RunError: The model is broken.
-    """
-    pipeline = translator.pipeline
-    tally = Tally()
-    found = [best for (best,) in translator.n_best(sources, 1, tally)]
-    lines = [translation.text for translation in found]
-    parted_at_spaces = pipeline.target.tokenizer.name in ("none", "moses")
-    words = [best.words for best in found]
-    evaluation = Evaluation(
-        bleu=run_bleu(pipeline.target, words, references),
-        chrf=corpus_chrf(lines, references),
-        sentences=len(references),
-        unspaced=parted_at_spaces and lacks_spaces(references),
-        ribes=run_ribes(pipeline.target, words, references) if ribes else None,
-        cps=tally.cps,
-        encoding_computations=tally.encoding,
-    )
-    return evaluation, lines
-
-
-def check_pair(one: Path, one_lines: int, other: Path, other_lines: int) -> None:
-    """Check that two files are parallel.
-
-    Raises:
-        DataError: Their numbers of lines differ, or there are none.
-    """
-    if one_lines != other_lines:
-        raise DataError(
-            f"{one} has {one_lines} lines, but {other} has {other_lines}; they must be parallel"
+    def evaluate(self, output: Text) -> Evaluation:
+        """Return every score of a system."""
+        return Evaluation(
+            bleu=self.bleu(output),
+            chrf=self._score(self._chrf, output),
+            ter=self._score(self._ter, output) if self._ter else None,
+            ribes=self._ribes(output) if self.ribes else None,
+            sentences=len(output),
         )
-    if not other_lines:
-        raise DataError(f"{other} is empty: no lines to score")
+
+    def bleu(self, output: Text) -> Score:
+        """Return a system's BLEU alone."""
+        return self._score(self._bleu, output)
+
+    def compare(self, outputs: Mapping[str, Text], resampling: Resampling) -> list[Comparison]:
+        """Compare systems with the first one, by every score; of a single one find intervals."""
+        found = []
+        for measure in (self._bleu, self._chrf, self._ter):
+            if measure is not None:
+                systems = {name: measure.reads(text) for name, text in outputs.items()}
+                references = [measure.reads(text) for text in self.references]
+                rows = compare(measure.metric, systems, references, resampling)
+                found += [row._replace(signature=row.signature + measure.segmenter) for row in rows]
+        if self.ribes:
+            scores = {name: self._ribes(text) for name, text in outputs.items()}
+            found += compare_ribes(scores, resampling)
+        return found
+
+    def by_length(self, output: Text, source_lengths: Sequence[int]) -> list[Bucket[Score]]:
+        """Return the BLEU of the sentences of each source length, in tokens."""
+        return score_by_length(
+            lambda *sides: corpus_score(self._bleu.metric, *sides),
+            source_lengths,
+            *self._sides(self._bleu, output),
+        )
+
+    def by_sentence(self, output: Text) -> tuple[dict[str, Sequence[float]], str]:
+        """Return columns of scores and lengths, a row a sentence, and the signature of the BLEU.
+
+        Lengths are in the words of BLEU; of several references the closest in length counts.
+        """
+        measures = {"bleu": self._bleu_measure(by_sentence=True), "chrf": self._chrf}
+        columns: dict[str, Sequence[float]] = {
+            name: self._sentence_scores(measure, output) for name, measure in measures.items()
+        }
+        if self.ribes:
+            columns["ribes"] = self._ribes(output).sentences
+        if self._ter:
+            columns["ter"] = self._sentence_scores(self._ter, output)
+        lengths, *others = (list(map(len, text.words)) for text in (output, *self.references))
+        columns["hypothesis_length"] = lengths
+        columns["reference_length"] = [
+            min(several, key=lambda size: (abs(size - length), size))
+            for length, *several in zip(lengths, *others, strict=True)
+        ]
+        bleu = measures["bleu"]
+        return columns, f"{bleu.metric.by.get_signature()}{bleu.segmenter}"
+
+    def unspaced(self, output: Text) -> str | None:
+        """Name the text whose lines BLEU took for single words, if there is one."""
+        if not self.segmentation.at_spaces:
+            return None
+        texts = (*self.references, output)
+        return next((text.name for text in texts if lacks_spaces(text.lines)), None)
+
+    def tokenized(self, output: Text) -> str | None:
+        """Name the text that looks tokenized, and that BLEU has tokenized again."""
+        if self.segmentation.tokenize not in ("13a", "intl"):
+            return None
+        texts = (*self.references, output)
+        return next((text.name for text in texts if _looks_tokenized(text.lines)), None)
+
+    def _bleu_measure(self, by_sentence: bool = False) -> _Measure:
+        tokenize, lowercase = self.segmentation.tokenize, self._lowercase
+        metric = bleu_metric(tokenize, lowercase=lowercase, by_sentence=by_sentence, force=True)
+        if tokenize is not None:
+            return _Measure(metric, _lines)
+        return _Measure(metric, _words, f"|{self.segmentation.signature}")
+
+    def _ter_measure(self) -> _Measure:
+        if self.segmentation.tokenize == "13a":
+            return _Measure(ter_metric(), _lines)
+        return _Measure(ter_metric(words=True), _words, f"|{self.segmentation.signature}")
+
+    def _ribes(self, output: Text) -> RibesScore:
+        score = word_ribes(
+            output.words,
+            *(text.words for text in self.references),
+            case_sensitive=self.case_sensitive,
+        )
+        return score._replace(signature=f"{score.signature}|{self.segmentation.signature}")
+
+    def _score(self, measure: _Measure, output: Text) -> Score:
+        score = corpus_score(measure.metric, *self._sides(measure, output))
+        return score._replace(signature=score.signature + measure.segmenter)
+
+    def _sentence_scores(self, measure: _Measure, output: Text) -> list[float]:
+        return sentence_scores(measure.metric, *self._sides(measure, output)).values
+
+    def _sides(self, measure: _Measure, output: Text) -> list[Sequence[Any]]:
+        """Return what a metric reads of an output and of the references."""
+        check_parallel(*map(_size, (output, *self.references)))
+        return [measure.reads(text) for text in (output, *self.references)]
+
+    def _check_references(self) -> None:
+        for reference in self.references:
+            for number, words in enumerate(reference.words, start=1):
+                if not words:
+                    raise DataError(
+                        f"{reference.name}:{number}: an empty reference, which RIBES cannot score; "
+                        f"remove the sentence from all files, or score without RIBES"
+                    )
+
+
+def file_segmentation(config: ScoreConfig) -> Segmentation:
+    """Return how the lines of files become words.
+
+    Raises:
+        DataError: A package or a model is missing or cannot be used.
+    """
+    return (
+        wat_segmentation(config) if config.wat else sacrebleu_segmentation(config.tokenize or "13a")
+    )
+
+
+def read_texts(paths: Sequence[Path], segmentation: Segmentation) -> list[Text]:
+    """Read files of a line a sentence.
+
+    Raises:
+        DataError: One is unreadable.
+    """
+    return [segmentation.text(str(path), list(read_lines(path))) for path in paths]
+
+
+def check_parallel(*files: tuple[str, int]) -> None:
+    """Check that files have the same number of lines, and at least one.
+
+    Args:
+        files: Name and number of lines of each.
+
+    Raises:
+        DataError: They do not.
+    """
+    first, *others = files
+    for other in others:
+        if first[1] != other[1]:
+            (_, end), (longer, _) = sorted((first, other), key=lambda file: file[1])
+            raise DataError(
+                f"{first[0]} has {first[1]} lines, but {other[0]} has {other[1]}; they must be "
+                f"parallel, and {longer}:{end + 1} has no counterpart"
+            )
+    name, count = files[-1]
+    if not count:
+        raise DataError(f"{name} is empty: no lines to score")
+
+
+def _size(text: Text) -> tuple[str, int]:
+    return text.name, len(text)
+
+
+def _lines(text: Text) -> Sequence[str]:
+    return text.lines
+
+
+def _words(text: Text) -> Sequence[Sequence[str]]:
+    return text.words
+
+
+def _looks_tokenized(lines: Sequence[str]) -> bool:
+    """Say whether most of the lines that end in a period have a space before it."""
+    return 2 * sum(line.endswith(" .") for line in lines) > sum(
+        line.endswith(".") for line in lines
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import Any
 from nmtflex.config import FORMAT
 from nmtflex.errors import DataError
 from nmtflex.files import read_json, write_json
-from nmtflex.text.bpe import BPE
+from nmtflex.text.bpe import BPE, MARKER
 from nmtflex.text.spans import spans_of
 from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
-from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, Vocabulary
+from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Vocabulary
 
 DESCRIPTION = "pipeline.json"
 CACHE_LIMIT = 1 << 18  # words; about 60 MB
@@ -57,7 +57,7 @@ class SidePipeline:
 
     def words(self, line: str) -> list[str]:
         """Split a raw line into words: the tokens before BPE."""
-        return self.tokenizer.tokenize(line)
+        return self.tokenizer.words(line)
 
     def segment(self, line: str) -> list[str]:
         """Split a raw line into subwords."""
@@ -77,6 +77,34 @@ class SidePipeline:
         hidden = (PAD_ID, BOS_ID, EOS_ID)
         pieces = [self.vocabulary.token(number) for number in ids if number not in hidden]
         return self.bpe.join(pieces) if self.bpe else pieces
+
+    def attended_words(self, line: str) -> list[str]:
+        """Return for each subword of ``segment(line)`` the raw text of the whole word it is of."""
+        spans = self.spans(line)
+        found: list[str] = []
+        for word in self.words(line):
+            count = len(self.bpe.split(word)) if self.bpe else 1
+            first, last = spans[len(found)], spans[len(found) + count - 1]
+            found += [line[first[0] : last[1]]] * count
+        return found
+
+    def fill_unknown(self, ids: Sequence[int], replacements: Sequence[str]) -> list[str]:
+        """Turn ids into words as ``decode_words`` does, unknown ones taken from elsewhere.
+
+        Args:
+            ids: Without begin and end.
+            replacements: Raw text for each id, cut as this side cuts words; read where the id is
+                that of unknown tokens and makes a word of its own. One inside a word that BPE built
+                stays ``<unk>``.
+        """
+        words = [[word] for word in self.decode_words(ids)]
+        place, inside = 0, False  # the word of the next piece, and whether it has begun
+        for number, replacement in zip(ids, replacements, strict=True):
+            if number == UNK_ID and not inside:
+                words[place] = self.words(replacement)
+            inside = self.bpe is not None and self.vocabulary.token(number).endswith(MARKER)
+            place += not inside
+        return [word for parts in words for word in parts]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a raw line."""
@@ -100,6 +128,7 @@ class SidePipeline:
         }
 
     def _save(self, folder: Path, side: str) -> None:
+        self.tokenizer.save_model(_model_path(folder, side, self.tokenizer.name))
         self.vocabulary.save(folder / f"{side}.vocabulary")
         if self.bpe:
             self.bpe.save(folder / f"{side}.codes")
@@ -113,8 +142,14 @@ class SidePipeline:
                 f"{folder / f'{side}.vocabulary'}: {len(vocabulary)} entries with the specials, "
                 f"but {DESCRIPTION} says {description['vocabulary']}; the folder is damaged"
             )
-        tokenizer = build_tokenizer(description["tokenizer"])
+        about = description["tokenizer"]
+        tokenizer = build_tokenizer(about, _model_path(folder, side, about["name"]))
         return cls(description["language"], tokenizer, bpe, vocabulary)
+
+
+def _model_path(folder: Path, side: str, tokenizer: str) -> Path:
+    """Return where a pipeline keeps the model of a tokenizer that needs one: source.kytea."""
+    return folder / f"{side}.{tokenizer}"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,19 @@ def spans_of(
     line: str, words: Sequence[str], tokenizer: Tokenizer, bpe: BPE | None
 ) -> list[tuple[int, int]]:
     """Return [start, end) in the raw line, in characters, for each subword of the words."""
+    text, places = tokenizer.align(line)
+    spans = _spans_in(text, words, tokenizer, bpe)
+    if places is None:
+        return spans
+    starts = [*(start for start, _ in places), len(line)]
+    ends = [0, *(end for _, end in places)]
+    return [(starts[start], max(starts[start], ends[end])) for start, end in spans]
+
+
+def _spans_in(
+    line: str, words: Sequence[str], tokenizer: Tokenizer, bpe: BPE | None
+) -> list[tuple[int, int]]:
+    """Return [start, end) in the text that the words were cut from."""
     spans, cursor = [], 0
     for word in words:
         raw, owners = tokenizer.surface(word)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -15,8 +16,51 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from nmtflex.text.visible import visible
+from nmtflex.training.validation import Sample
 
 QUIET_SECONDS = 30.0  # between lines where there is no terminal
+BLOCKS = "▁▂▃▄▅▆▇█"
+CURVE = 40  # characters, at most
+LONGEST = 200  # characters of a sentence in a log; an untrained model can go on for long
+
+
+class _Still:
+    """What is drawn once for a width of the terminal.
+
+    The bar below it moves ten times a second, and a training is not to wait for its display.
+
+    Args:
+        content: What to draw.
+    """
+
+    def __init__(self, content: RenderableType) -> None:
+        self._content = content
+        self._width = 0
+        self._segments: list[Segment] = []
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw, or repeat what was drawn."""
+        if options.max_width != self._width:
+            self._width = options.max_width
+            self._segments = list(console.render(self._content, options))
+        return self._segments
+
+
+class _Bar(Progress):
+    """A progress bar under the last validation."""
+
+    validated: RenderableType | None = None
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Return what is drawn, from above."""
+        if self.validated is not None:
+            yield self.validated
+        yield from super().get_renderables()
 
 
 class Display:
@@ -26,13 +70,17 @@ class Display:
         console: Where to.
         total: Updates of the whole training.
         done: Updates before this sitting.
+        history: BLEU of the validations before this sitting.
     """
 
-    def __init__(self, console: Console, total: int, done: int) -> None:
+    def __init__(
+        self, console: Console, total: int, done: int, history: Sequence[float] = ()
+    ) -> None:
         self.console = console
         self.total = total
         self.live = console.is_terminal
-        self.bar = Progress(
+        self.scores = list(history)
+        self.bar = _Bar(
             TextColumn("epoch {task.fields[epoch]}"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -87,9 +135,52 @@ class Display:
         """Keep time spent on something else, a validation say, out of the speed."""
         self.marked, self.tokens = time.monotonic(), 0
 
+    def validation(self, text: str, bleu: float, samples: Sequence[Sample]) -> None:
+        """Show a validation: its numbers in words, its BLEU, and some translations.
+
+        In a terminal the translations stay above the bar, with a curve of BLEU so far; elsewhere
+        they are lines.
+        """
+        self.scores.append(bleu)
+        self.line(text)
+        if self.live:
+            room = (self.console.height - 4) // 4  # for the bar and some lines of what was before
+            self.bar.validated = _Still(_validated(self.scores, samples[: max(0, room)]))
+            return
+        for sample in samples:
+            for name, value in sample._asdict().items():
+                text = value if len(value) <= LONGEST else value[: LONGEST - 1] + "…"
+                self.line(f"  {name:<11}  {visible(text)}")
+
     def line(self, text: str) -> None:
         """Print a line above the bar."""
         self.console.print(text, markup=False, soft_wrap=True)
+
+
+def _validated(scores: Sequence[float], samples: Sequence[Sample]) -> Table:
+    """Return a curve of BLEU and translations, a line each, cut to the terminal's width."""
+    table = Table.grid(padding=(0, 2), expand=True)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    best = max(scores)
+    table.add_row("valid BLEU", f"{sparkline(scores)}  {scores[-1]:.2f}, best {best:.2f}")
+    for sample in samples:
+        table.add_row()
+        for name, value in sample._asdict().items():
+            table.add_row(Text(name, "dim"), Text(visible(value)))
+    return table
+
+
+def sparkline(values: Sequence[float], width: int = CURVE) -> str:
+    """Return a curve a character high, from the least value to the greatest.
+
+    Of more values than it is wide, the last of each stretch is drawn.
+    """
+    count = min(width, len(values))
+    drawn = [values[len(values) * (place + 1) // count - 1] for place in range(count)]
+    low, high = min(drawn), max(drawn)
+    scale = (len(BLOCKS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BLOCKS[round((value - low) * scale)] for value in drawn)
 
 
 def _clock(seconds: float) -> str:

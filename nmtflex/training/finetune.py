@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from nmtflex.config import DeviceConfig, FinetuneConfig
@@ -9,6 +10,7 @@ from nmtflex.corpus.store import open_prepared
 from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.files import read_json
 from nmtflex.model.run import Run, RunFolder, load_run
+from nmtflex.text.pipeline import TextPipeline
 from nmtflex.training.checkpoint import PROGRESS
 from nmtflex.training.loop import Trainer
 from nmtflex.training.start import make_trainer
@@ -32,17 +34,35 @@ def open_finetuning(config: FinetuneConfig, device: DeviceConfig) -> Trainer:
     if config.data is None:
         raise ValueError("the effective options name the data")
     corpus = open_prepared(config.data)
-    for side in ("source", "target"):
-        ours = getattr(corpus.pipeline, side).vocabulary.tokens
-        if ours != getattr(base.pipeline, side).vocabulary.tokens:
-            raise DataError(
-                f"{config.data} has another {side} vocabulary than {config.base_run}; "
-                f"preprocess with --like {config.base_run}"
-            )
+    _check_pipeline(config, corpus.pipeline, base.pipeline)
+    if base.model.decoder.attention.gated and config.tau is None and "valid" in corpus.splits:
+        config = dataclasses.replace(config, tau="auto")
     rate = config.lr
     if rate is None:
         raise ValueError("the effective options name the learning rate")
     return make_trainer(corpus, base.model_config, config, device, rate, base)
+
+
+def _check_pipeline(config: FinetuneConfig, found: TextPipeline, ours: TextPipeline) -> None:
+    """Check that the data was made by the pipeline that the weights know.
+
+    Raises:
+        DataError: It was not.
+    """
+    for side in ("source", "target"):
+        given, known = getattr(found, side), getattr(ours, side)
+        what = None
+        if given.vocabulary.tokens != known.vocabulary.tokens:
+            what = "vocabulary"
+        elif given.describe() != known.describe():
+            what = "tokenizer"
+        elif given.bpe and given.bpe.ranks != known.bpe.ranks:
+            what = "BPE"
+        if what:
+            raise DataError(
+                f"{config.data} has another {side} {what} than {config.base_run}; preprocess with "
+                f"--like {config.base_run}"
+            )
 
 
 def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
@@ -58,18 +78,15 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
             f"--beta {config.beta} weighs the gate of flexible attention, and {config.base_run} "
             f"has {kind}; leave it out"
         )
-    if not gated and config.tau is not None:
-        raise OptionError(
-            f"--tau {config.tau} needs flexible attention, and {config.base_run} has {kind}; "
-            f"leave it out"
-        )
+    for flag, tau in (("--tau", config.tau), ("--train-tau", config.train_tau)):
+        if not gated and tau is not None:
+            raise OptionError(
+                f"{flag} {tau} needs flexible attention, and {config.base_run} has {kind}; "
+                f"leave it out"
+            )
     before = base.config["train"]
     values = config.to_dict()
-    usual = {
-        "data": before["data"],
-        "beta": 0.1 if gated else 0.0,
-        "tau": "auto" if gated else None,
-    }
+    usual = {"data": before["data"], "beta": 0.1 if gated else 0.0}
     if config.lr is None:
         usual["lr"] = _last_rate(base.folder)
     if config.batch_tokens is None and config.batch_sentences is None:

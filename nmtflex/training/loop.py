@@ -251,9 +251,11 @@ class Trainer:
                 gate_mean=result.gate,
                 cps=result.cps,
             )
-            display.line(
+            display.validation(
                 f"epoch {progress.epoch}  update {progress.update:,}  valid {result.in_words()}"
-                f"{'  best' if best else ''}  ({spent:.0f} s)"
+                f"{'  best' if best else ''}  ({spent:.0f} s)",
+                result.bleu,
+                result.samples,
             )
         if best:
             about = {"update": str(progress.update)}

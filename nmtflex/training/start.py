@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import fnmatch
-import math
 import platform
 import shutil
 from importlib.metadata import version
@@ -26,7 +25,7 @@ from nmtflex.config import (
 from nmtflex.config import flag_of as spelling
 from nmtflex.corpus.store import PreparedCorpus, open_prepared
 from nmtflex.errors import DataError, OptionError, RunError
-from nmtflex.files import atomic_folder, write_json
+from nmtflex.files import atomic_folder, file_hash, write_json
 from nmtflex.model.device import open_device, storage_dtype
 from nmtflex.model.run import Run, RunFolder, read_run_config
 from nmtflex.model.seq2seq import Seq2Seq, build_model
@@ -82,8 +81,23 @@ def make_trainer(
     place = open_device(device_config)
     folder = RunFolder(train_config.run)
     config = _describe(corpus, model_config, train_config, device_config)
-    if base is not None:  # a part of the model, as its weights are
-        config["data"]["longest_source"] = base.config["data"]["longest_source"]
+    data = config["data"]
+    if base is not None:
+        config["base"] = file_hash(base.folder.best)  # wherever the base run is moved to
+        data["longest_source"] = base.config["data"]["longest_source"]  # belongs to the weights
+    tau = threshold_value(train_config.threshold or "inf", data)
+    train_tau = threshold_value(train_config.train_threshold or "inf", data)
+    torch.manual_seed(train_config.seed)
+    model = build_model(
+        model_config,
+        data["source_size"],
+        data["target_size"],
+        data["longest_source"],
+        autocast=device_config.dtype == "bfloat16",
+    ).to(place, storage_dtype(device_config))
+    if model.decoder.attention.gated:
+        model.decoder.attention.set_threshold(train_tau)
+    trained = _freeze(model, train_config.frozen)
     if not folder.path.exists():
         _make(folder.path, corpus.folder, config)
     before = read_run_config(folder)
@@ -92,16 +106,6 @@ def make_trainer(
         _check_same(folder, before, config, (model_config, train_config, device_config))
         write_json(folder.config, config)
     clear_leftovers(folder)
-    torch.manual_seed(train_config.seed)
-    data = config["data"]
-    model = build_model(
-        model_config,
-        data["source_size"],
-        data["target_size"],
-        data["longest_source"],
-        autocast=device_config.dtype == "bfloat16",
-    ).to(place, storage_dtype(device_config))
-    trained = _freeze(model, train_config.frozen)
     optimizer = torch.optim.Adam(trained, lr=rate, fused=True)
     if checkpoints := folder.updates():
         progress = load_checkpoint(checkpoints[-1], model, optimizer)
@@ -110,9 +114,6 @@ def make_trainer(
         progress = Progress(rate=rate, validated_update=-1)
     else:
         progress = Progress(rate=rate)
-    tau = math.inf
-    if train_config.threshold is not None:
-        tau = threshold_value(train_config.threshold, data)
     return Trainer(train_config, folder, corpus, model, optimizer, progress, lock, tau)
 
 
@@ -164,7 +165,7 @@ def _describe(
         "python": platform.python_version(),
         "torch": version("torch"),
         "model": model.to_dict(),
-        "train": train.to_dict(),
+        "train": train.to_dict() | {"data": str(corpus.folder.resolve())},
         "device": device.to_dict(),
         "data": {
             "fingerprint": corpus.fingerprint,
@@ -227,6 +228,9 @@ def _check_same(
     had = before.get("data", {})
     if any(had.get(name) != config["data"][name] for name in had or config["data"]):
         faults.append("the prepared data is not the data it was trained on")
+    if before.get("base") != config.get("base"):
+        base = config["train"].get("base_run")
+        faults.append(f"the weights of {base} are not those that it began with")
     if faults:
         raise OptionError(
             f"{folder.path} is a run with other options: {'; '.join(faults)}; give the same "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -15,10 +15,19 @@ from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import DataError
 from nmtflex.model.seq2seq import Seq2Seq
-from nmtflex.scoring.run_bleu import run_bleu
+from nmtflex.scoring.run_scores import run_bleu
 from nmtflex.training.tensors import loss_of
 
 CHUNK = 512  # sentences translated between two looks at the signals
+SAMPLES = 3  # sentences shown, the same ones each time
+
+
+class Sample(NamedTuple):
+    """A sentence to look at: raw lines."""
+
+    source: str
+    reference: str
+    translation: str
 
 
 class Validation(NamedTuple):
@@ -30,6 +39,7 @@ class Validation(NamedTuple):
     signature: str
     cps: float | None  # score computations a step; see ``Tally``
     gate: float | None  # mean over sentences of the mean gate of their steps
+    samples: tuple[Sample, ...]
 
     def in_words(self) -> str:
         """Return the numbers for a person to read."""
@@ -46,7 +56,7 @@ class Validator:
         corpus: Has a split ``valid``.
         beam: Beam size.
         batch_tokens: Most tokens of a batch, padding counted.
-        tau: Threshold under which a gated mechanism is validated; training itself has none.
+        tau: Threshold under which a gated mechanism is validated.
     """
 
     def __init__(
@@ -61,12 +71,14 @@ class Validator:
         self.batches = Batches(source, target, batch_tokens)
         if not len(self.batches.usable):
             raise DataError(f"{corpus.folder}: every source line of the validation split is empty")
+        self.raw = _samples(corpus.raw("valid", "source"), self.references)
 
     @torch.inference_mode()
     def __call__(self, model: Seq2Seq, check: Callable[[], None]) -> Validation:
         """Score the model, left in evaluation mode; ``check`` may raise between batches."""
         model.eval()
         attention = model.decoder.attention
+        train_tau = attention.tau
         if attention.gated:
             attention.set_threshold(self.tau)
         try:
@@ -74,8 +86,10 @@ class Validator:
             hypotheses, tally = self._translate(model, check)
         finally:
             if attention.gated:
-                attention.set_threshold(math.inf)
+                attention.set_threshold(train_tau)
         bleu = run_bleu(self.pipeline.target, hypotheses, self.references)
+        detokenize = self.pipeline.target.tokenizer.detokenize
+        shown = [(*self.raw[place], detokenize(hypotheses[place])) for place in self.raw]
         return Validation(
             loss=mean,
             perplexity=math.exp(min(mean, 700.0)),
@@ -83,6 +97,7 @@ class Validator:
             signature=bleu.signature,
             cps=tally.cps,
             gate=gate,
+            samples=tuple(Sample(*lines) for lines in shown),
         )
 
     def _teacher_forced(
@@ -114,3 +129,11 @@ class Validator:
             words = self.pipeline.target.decode_words
             hypotheses += [words(best[0].ids) for best in found]
         return hypotheses, tally
+
+
+def _samples(sources: Sequence[str], references: Sequence[str]) -> dict[int, tuple[str, str]]:
+    """Choose sentences to show, spread over the split: places, with source and reference."""
+    usable = [place for place, line in enumerate(sources) if line.strip()]
+    count = min(SAMPLES, len(usable))
+    places = [usable[len(usable) * number // count] for number in range(count)]
+    return {place: (sources[place], references[place]) for place in places}

@@ -180,6 +180,11 @@ def test_a_required_argument_may_come_from_the_file(toy, command_line, options_f
     )
 
 
+def test_one_value_of_a_list_needs_no_brackets_in_the_file(toy, command_line, options_file):
+    assert command_line("work", "-c", options_file('place = "there"\ncorpora = "a"\n')).code == 0
+    assert toy.seen.corpora == [Path("a")]
+
+
 def test_off_switch_wins_over_file(toy, command_line, options_file):
     path = options_file("tie = true\njoint = true\n")
     seen = built(toy, command_line, "--config", path, "--no-tie", "--separate")
@@ -288,7 +293,7 @@ def test_wrong_command_lines(toy, command_line, arguments, parts):
         ("tie = 1", "option 'tie' must be true or false, not 1"),
         ('verbose = "no"', "option 'verbose' must be true or false, not 'no'"),
         ('cell = "lst"', "option 'cell' must be one of lstm, gru, not 'lst'"),
-        ('corpora = "a"', "option 'corpora' must be a list, not 'a'"),
+        ("corpora = 3", "option 'corpora' must be a path, not 3"),
         ("corpora = [1]", "option 'corpora' must be a path, not 1"),
         ("[hidden-size]", "option 'hidden_size' must be a whole number, not {}"),
         (

@@ -15,7 +15,16 @@ from nmtflex.cli import app as nmtflex_app
 
 OPTIONS = Path(__file__).with_name("options.txt")
 UPDATE = "NMTFLEX_UPDATE_OPTIONS"  # set it to write options.txt anew after a deliberate change
-HEAVY = ("torch", "numpy", "sacrebleu", "sacremoses", "tensorboard", "safetensors", "subword_nmt")
+HEAVY = (
+    "torch",
+    "numpy",
+    "sacrebleu",
+    "sacremoses",
+    "tensorboard",
+    "safetensors",
+    "subword_nmt",
+    "matplotlib",
+)
 
 
 def commands():
@@ -111,7 +120,10 @@ def test_unknown_command_names_the_nearest(command_line):
     assert "'train'" in outcome.err
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["eval", "--help"], ["x"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["train", "--help"], ["eval", "--help"], ["plot", "--help"], ["x"]],
+)
 def test_help_and_mistakes_load_no_heavy_library(arguments):
     program = (
         "import sys\n"

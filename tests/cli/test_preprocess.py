@@ -67,6 +67,18 @@ def test_joint_bpe_is_reported(command_line, corpus, tmp_path):
         (["--mecab-dictionary", "unidic-lite"], "--mecab-dictionary has no effect without a mecab"),
         (["--max-ratio", "0.5"], "--max-ratio must be 0 or at least 1, not 0.5"),
         (["--max-length", "-1"], "--max-length must be at least 0, not -1"),
+        (["--max-subwords", "-1", "--bpe", "8"], "--max-subwords must be at least 0, not -1"),
+        (["--max-subwords", "9"], "--max-subwords has no effect without --bpe"),
+        (["--max-pairs", "-1"], "--max-pairs must be at least 0, not -1"),
+        (["--format", "aspic"], "'aspic'"),
+        (
+            ["--format", "aspec", "--target-lang", "de"],
+            "--target-lang must be en or ja with --format aspec, not 'de'",
+        ),
+        (
+            ["--format", "aspec", "--source-lang", "zh"],
+            "--source-lang must be en or ja with --format aspec, not 'zh'",
+        ),
         (
             ["--joint", "--source-vocabulary", "9"],
             "--source-vocabulary 9 and --target-voc",
@@ -92,6 +104,8 @@ def test_options_that_do_not_fit(command_line, corpus, tmp_path, options, messag
         ({}, "give at least one of --train, --valid and --test"),
         ({"test": Path("t")}, "give --train, or --like"),
         ({"test": Path("t"), "like": Path("p"), "max_ratio": 2.0}, "--max-ratio has no effect wi"),
+        ({"test": Path("t"), "like": Path("p"), "max_pairs": 2}, "--max-pairs has no effect witho"),
+        ({"test": Path("t"), "like": Path("p"), "max_subwords": 0}, "--max-subwords has no effec"),
         (
             {
                 "train": [Path("t")],
@@ -116,6 +130,71 @@ def test_bad_data_is_one_line_and_exit_code_1(command_line, corpus, tmp_path):
     assert last == (
         f"nmtflex: error: {tmp_path / 'train.en'} has 3 lines but {tmp_path / 'train.ja'} has 1; "
         f"line i of one must translate line i of the other"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def aspec(tmp_path):
+    """Write ASPEC files of four and two training pairs and one of dev; returns the options."""
+    line = "犬 ||| the dog\n"
+    for name, lines in (
+        ("train-1.txt", [f"0.9 ||| A ||| {number} ||| {line}" for number in range(4)]),
+        ("train-2.txt", [f"\ufeff0.5 ||| B ||| 1 ||| {line}", "0.4 ||| B ||| 2 |||  ||| a cat\n"]),
+        ("dev.txt", [f"C ||| 1 ||| {line}"]),
+    ):
+        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
+    train = ["--train", tmp_path / "train-1.txt", "--train", tmp_path / "train-2.txt"]
+    return [
+        "--format", "aspec", "--source-lang", "ja", "--target-lang", "en",
+        *train, "--valid", tmp_path / "dev.txt", "--out", tmp_path / "out",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("most", "counts"),
+    [
+        (0, "6 pairs read, 5 kept, 1 dropped (1 with an empty side, "),
+        (5, "5 pairs read (the first ones), 5 kept, 0 dropped (0 with"),
+        (6, "6 pairs read (the first ones), 5 kept, 1 dropped (1 with"),
+        (1_000, "6 pairs read (all; --max-pairs is 1,000), 5 kept, 1 dropped (1 with"),
+    ],
+)
+def test_aspec_files_are_counted_together(command_line, aspec, tmp_path, most, counts):
+    result = command_line("preprocess", *aspec, "--max-pairs", most)
+    assert result.code == 0
+    assert f"nmtflex: train: {counts}" in result.err
+    assert "nmtflex: valid: 1 pairs read, 1 kept" in result.err
+    assert f"{tmp_path / 'train-2.txt'}: dropped a byte-order mark" in result.err
+    assert "not read" not in result.err
+
+
+def test_files_that_max_pairs_leaves_out_are_named(command_line, aspec, tmp_path):
+    result = command_line("preprocess", *aspec, "--max-pairs", 4)
+    assert "nmtflex: train: 4 pairs read (the first ones), 4 kept" in result.err
+    assert f"{tmp_path / 'train-2.txt'}: not read: --max-pairs 4 was reached" in result.err
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text(encoding="utf-8"))
+    assert [file["pairs"] for file in manifest["inputs"]["train"]] == [4, 0]
+
+
+def test_subwords_are_reported(command_line, corpus, tmp_path):
+    options = ["--bpe", "4", "--max-subwords", "1"]
+    result = command_line("preprocess", *corpus, "--out", tmp_path / "out", *options)
+    assert result.code == 1
+    assert "none of 3 training pairs is left: 1 with an empty side, 2 longer than 1" in result.err
+    options[-1] = "2"
+    result = command_line("preprocess", *corpus, "--out", tmp_path / "out", *options)
+    assert "longer than 100 tokens, 0 longer than 2 subwords);" in result.err
+
+
+def test_a_malformed_aspec_line_is_one_line_and_exit_code_1(command_line, aspec, tmp_path):
+    (tmp_path / "train-2.txt").write_text("C ||| 1 ||| 犬 ||| the dog\n", encoding="utf-8")
+    result = command_line("preprocess", *aspec)
+    assert result.code == 1
+    assert result.err.splitlines()[-1] == (
+        f"nmtflex: error: {tmp_path / 'train-2.txt'}:1: 4 fields, where a line is "
+        f"score ||| id ||| number ||| Japanese ||| English; a file without scores, as ASPEC's "
+        f"dev.txt, is for --valid or --test"
     )
     assert not (tmp_path / "out").exists()
 

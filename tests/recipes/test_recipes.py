@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,13 @@ import typer
 from nmtflex.cli import app as cli
 
 FOLDER = Path(__file__).parents[2] / "recipes"
-RECIPES = [FOLDER / "multi30k_de_en.sh", FOLDER / "small_parallel_en_ja.sh"]
+WITH_DATA = {
+    "multi30k_de_en.sh": {"preprocess": 1, "train": 1, "eval": 1},
+    "small_parallel_en_ja.sh": {"preprocess": 1, "train": 1, "eval": 1},
+    "flexible_en_ja.sh": {"preprocess": 1, "train": 6, "finetune": 3, "sweep": 6, "eval": 12},
+    "kftt_en_ja.sh": {"preprocess": 1, "train": 1, "finetune": 1, "sweep": 4, "eval": 2},
+}
+COMMANDS = WITH_DATA | {"copy_task.sh": {"generate": 1, "preprocess": 1, "train": 5, "eval": 5}}
 SPLITS = ("train", "val", "valid", "dev", "test", "test2016")
 LANGUAGES = ("de", "en", "ja")
 
@@ -37,18 +44,36 @@ def commands_of(recipe: Path, tmp_path: Path) -> list[list[str]]:
     return [line.split("\x1f")[:-1] for line in log.read_text().split("\x1e")[:-1]]
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.name)
-def test_the_program_takes_every_command(recipe, tmp_path):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_program_takes_every_command(name, tmp_path):
     assert cli.main(["--version"]) == 0  # imports the subcommands
     group = typer.main.get_command(cli.app)
-    commands = commands_of(recipe, tmp_path)
-    assert [command[0] for command in commands] == ["preprocess", "train", "eval"]
-    for name, *arguments in commands:
-        group.commands[name].make_context(name, arguments)
+    commands = commands_of(FOLDER / name, tmp_path)
+    assert Counter(command[0] for command in commands) == COMMANDS[name]
+    for command, *arguments in commands:
+        group.commands[command].make_context(command, arguments)
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.name)
-def test_a_missing_corpus_is_named(recipe, tmp_path):
+def test_the_chosen_threshold_is_read_from_the_sweep(tmp_path):
+    stub = tmp_path / "stub"
+    for tau in ("0.2", '"inf"', "1.3862943611198906"):
+        sweep = f'{{"points": [{{"tau": 0.1}}], "chosen": {{"tau": {tau}, "bleu": 3.5}}}}'
+        stub.write_text(f"#!/bin/sh\necho '{sweep}'\n")
+        stub.chmod(0o755)
+        script = f"source {FOLDER / 'common.sh'}; chosen_tau run 0.1"
+        done = subprocess.run(
+            ["bash", "-c", script],
+            env=os.environ | {"NMTFLEX": str(stub)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == tau.strip('"') + "\n"
+
+
+@pytest.mark.parametrize("name", WITH_DATA)
+def test_a_missing_corpus_is_named(name, tmp_path):
+    recipe = FOLDER / name
     done = subprocess.run(
         ["bash", recipe],
         env=os.environ | {"DATA": str(tmp_path), "NMTFLEX": "false"},

@@ -290,8 +290,14 @@ def test_how_long_to_train():
     assert (train().token_budget, train(batch_tokens=9).token_budget) == (4096, 9)
 
 
-def test_files_to_score():
-    files = EvalConfig(hypothesis=Path("h"), reference=Path("r")).files
-    assert files == (Path("h"), Path("r"))
-    with pytest.raises(ValueError, match=r"^a run is given, some_run, not two files$"):
-        _ = EvalConfig(run=Path("some_run")).files
+def test_resampling():
+    files = {"hypothesis": [Path("h")], "reference": [Path("r")]}
+    assert EvalConfig(**files).resampling is None
+    assert EvalConfig(**files, significance="bootstrap").resampling == {
+        "method": "bootstrap",
+        "samples": 1000,
+        "seed": 12345,
+    }
+    several = files | {"hypothesis": [Path("h"), Path("i")]}
+    found = EvalConfig(**several, significance="randomisation", seed=7).resampling
+    assert found == {"method": "randomisation", "samples": 10_000, "seed": 7}

@@ -145,3 +145,16 @@ def test_the_umask_holds(tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_is_written_to(tmp_path):
+    """As /dev/stdout is, where another program reads: its real name is none of the file system."""
+    read, write = os.pipe()
+    link = tmp_path / "link"
+    link.symlink_to(f"/dev/fd/{write}")
+    with atomic_file(link) as file:
+        file.write(b"text")
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        assert pipe.read() == b"text"
+    assert link.is_symlink()

@@ -130,6 +130,20 @@ def test_every_parameter_gets_a_gradient(attention):
         assert torch.isfinite(parameter.grad).all()
 
 
+def test_one_token_sentences_work(attention):
+    states, mask = source([1, 1])
+    states.requires_grad_()
+    query, feedback = queries(2)
+    memory, state = attention.prepare(states, mask), attention.start(states)
+    for _ in range(3):
+        context, state, _ = attention(query, feedback, memory, None, state)
+    assert torch.isfinite(context).all()
+    if context.requires_grad:
+        context.sum().backward()
+        gradients = [states.grad, *(parameter.grad for parameter in attention.parameters())]
+        assert all(torch.isfinite(gradient).all() for gradient in gradients)
+
+
 def test_gradients_are_right(attention):
     states, mask = source([3, 2])
     query, feedback = queries(3)
@@ -140,7 +154,10 @@ def test_gradients_are_right(attention):
     def run(states, query, feedback):
         memory = attention.prepare(states, mask)
         state = tuple(part[rows] for part in attention.start(states))
-        return attention(query, feedback, memory, rows, state)[0]
+        first, state, _ = attention(query, feedback, memory, rows, state)
+        # The next step sees the state of this one, and another query.
+        second, _, _ = attention(query.flip(0), feedback.flip(0), memory, rows, state)
+        return first, second
 
     inputs = [tensor.requires_grad_() for tensor in (states, query, feedback)]
     assert torch.autograd.gradcheck(run, inputs)

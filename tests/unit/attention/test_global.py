@@ -6,32 +6,10 @@ import math
 
 import pytest
 import torch
+from loops import dot, score_by_hand
 
 from nmtflex.attention import GlobalAttention, Sizes
 from nmtflex.config import GlobalConfig
-
-
-def dot(a, b):
-    return sum(x * y for x, y in zip(a, b, strict=True))
-
-
-def score_by_hand(attention, name, h, s):
-    """Eq. 3 of Shu and Nakayama; eq. 8 of Luong et al."""
-    weights = {key: value.tolist() for key, value in attention.score.state_dict().items()}
-    if name == "additive":
-        hidden = [
-            math.tanh(dot(w, h) + dot(u, s) + b)
-            for w, u, b in zip(
-                weights["query.weight"],
-                weights["states.weight"],
-                weights["query.bias"],
-                strict=True,
-            )
-        ]
-        return dot(weights["v"], hidden)
-    if name == "general":
-        return dot(h, [dot(row, s) for row in weights["states.weight"]])
-    return dot(h, s)
 
 
 @pytest.mark.parametrize("name", ["additive", "general", "dot"])

@@ -7,48 +7,15 @@ from pathlib import Path
 import pytest
 
 from nmtflex.config import PreprocessConfig
-from nmtflex.corpus import passes, words
-from nmtflex.corpus.passes import Filter
-from nmtflex.corpus.prepare import describe_reasons, prepare
+from nmtflex.corpus.prepare import prepare
 from nmtflex.corpus.store import open_prepared
 from nmtflex.errors import DataError, OptionError
 from nmtflex.text.vocabulary import UNK_ID
 
 
-@pytest.fixture
-def write(tmp_path):
-    """Write one corpus: ``write("train", en, ja)``; returns its prefix."""
-
-    def make(name: str, source: str, target: str) -> Path:
-        (tmp_path / f"{name}.en").write_bytes(source.encode())
-        (tmp_path / f"{name}.ja").write_bytes(target.encode())
-        return tmp_path / name
-
-    return make
-
-
-@pytest.fixture
-def run(tmp_path):
-    """Prepare with defaults for what every call needs."""
-
-    def make(out: str = "out", **options):
-        languages = {"source_lang": "en", "target_lang": "ja"}
-        return prepare(PreprocessConfig(out=tmp_path / out, **(languages | options)))
-
-    return make
-
-
 def sentences(corpus, split, side):
     store = corpus.store(split, side)
     return [store[i].tolist() for i in range(len(store))]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def test_words_get_ids_by_frequency(write, run):
@@ -74,32 +41,11 @@ def test_training_pairs_are_filtered_and_counted_by_reason(write, run):
     target = "x y\nx\nx\nx y z\nx y z\nx\n"
     corpus = run(train=[write("train", source, target)], max_length=3, max_ratio=2)
     train = corpus.manifest["splits"]["train"]
-    assert train["dropped"] == {"empty": 2, "too_long": 1, "ratio": 1}
+    assert train["dropped"] == {"empty": 2, "too_long": 1, "ratio": 1, "subwords": 0}
     assert (train["read"], train["kept"]) == (6, 2)
     assert train["source"] == {"dtype": "<u2", "tokens": 5, "longest": 3, "unknown": 0}
     # Dropped pairs leave no trace in the vocabulary: "d" stood in one alone.
     assert corpus.pipeline.source.vocabulary.tokens[4:] == ["a", "b", "c"]
-
-
-def test_reasons_are_checked_in_order():
-    rules = Filter((2, 3), 1.5)
-    assert rules.reason([], ["x"]) == "empty"
-    assert rules.reason(["a"] * 3, ["x"]) == "too_long"
-    assert rules.reason(["a"] * 2, ["x"] * 4) == "too_long"
-    assert rules.reason(["a"] * 2, ["x"]) == "ratio"
-    assert rules.reason(["a"] * 2, ["x"] * 3) is None
-    assert Filter().reason(["a"] * 999, ["x"]) is None
-
-
-def test_reasons_in_words_name_the_limits():
-    assert describe_reasons((100, 100), 0)["too_long"] == "longer than 100 tokens"
-    assert "100 (source) or 500 (target)" in describe_reasons((100, 500), 0)["too_long"]
-    assert describe_reasons((1, 1), 2.5)["ratio"] == "with a length ratio above 2.5"
-
-
-def test_a_rule_that_is_off_is_no_reason():
-    assert list(describe_reasons((0, 0), 0)) == ["empty"]
-    assert list(describe_reasons((0, 7), 0)) == ["empty", "too_long"]
 
 
 def test_the_default_limit_is_higher_for_characters(write, run):
@@ -178,30 +124,6 @@ def test_characters_have_no_bpe(write, run):
     assert set(corpus.pipeline.target.vocabulary.tokens[4:]) == {"x", "▁", "y"}
 
 
-@pytest.mark.parametrize("like", [False, True])
-def test_the_result_is_the_same_for_any_number_of_workers_and_any_chunks(
-    write, run, monkeypatch, tmp_path, like
-):
-    lines = [f"the cat number {n % 7} saw dog's {n * n % 11}." for n in range(60)]
-    text = "\n".join(lines) + "\n"
-    options = {
-        "train": [write("train", text, text)],
-        "valid": write("valid", text + "new\n", text + "\n"),
-        "source_tokenizer": "moses",
-        "bpe": 20,
-    }
-    if like:
-        run("model", **options)
-        del options["source_tokenizer"], options["bpe"]
-        options["like"] = tmp_path / "model"
-    one = run("one", **options)
-    monkeypatch.setattr(passes, "CHUNK", 7)
-    monkeypatch.setattr(words, "BLOCK", 5)
-    two = run("two", workers=2, **options)
-    assert contents(one.folder) == contents(two.folder)
-    assert one.fingerprint == two.fingerprint
-
-
 def test_training_text_is_stored_as_the_pipeline_encodes_it(write, run):
     lines = ["it's low, lower & lowest.", "slow   @@ blow", "low"]
     train = write("train", "\n".join(lines) + "\n", "\n".join(reversed(lines)) + "\n")
@@ -251,7 +173,7 @@ def test_like_needs_a_run_or_a_prepared_folder(write, run, tmp_path):
         run(test=train, like=tmp_path)
 
 
-def test_the_manifest_knows_every_file(write, run):
+def test_the_manifest_knows_every_file(write, run, contents):
     train = write("train", "\ufeffa\n", "x\n")
     corpus = run(train=[train], valid=train)
     on_disk = set(contents(corpus.folder)) - {"manifest.json"}

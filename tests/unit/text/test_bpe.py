@@ -116,3 +116,17 @@ def test_a_bad_codes_file_names_the_line(tmp_path, content, message):
 def test_a_missing_codes_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"source\.codes: No such file"):
         BPE.load(tmp_path / "source.codes")
+
+
+@given(st.text("abc", min_size=1, max_size=60), st.data())
+def test_the_heap_for_long_words_does_what_the_rounds_do(word, data):
+    """Merges in any order, as no learning would give them, so that rounds overtake each other."""
+    pieces = st.text("abc", min_size=1, max_size=4)
+    merges = data.draw(st.lists(st.tuples(pieces, pieces), max_size=12, unique=True))
+    ranks = {pair: rank for rank, pair in enumerate(merges)}
+    assert bpe_module._apply_to_long(list(word), ranks) == bpe_module._apply(list(word), ranks)
+
+
+def test_a_huge_word_takes_no_square_of_its_length():
+    codes = BPE([("a", "b"), ("ab", "ab"), ("b", "a"), ("abab", "abab")])
+    assert "".join(codes.join(codes.split("ab" * 50_000))) == "ab" * 50_000

@@ -7,10 +7,19 @@ from hypothesis import strategies as st
 from nmtflex.text.bpe import BPE
 from nmtflex.text.pipeline import SidePipeline
 from nmtflex.text.spans import spans_of
-from nmtflex.text.tokenizers import CharTokenizer, MosesTokenizer, NoneTokenizer
+from nmtflex.text.tokenizers import (
+    CharTokenizer,
+    MosesTokenizer,
+    NoneTokenizer,
+    build_tokenizer,
+)
 from nmtflex.text.vocabulary import Vocabulary
 
 MOSES = MosesTokenizer("en")
+HYPHENS = MosesTokenizer("en", aggressive=True)
+NFKC = build_tokenizer({"name": "none", "normalize": "nfkc"})
+NFKC_CHARACTERS = build_tokenizer({"name": "char", "normalize": "nfkc"})
+WIDTH = build_tokenizer({"name": "moses", "language": "en", "normalize": "wat-half-width"})
 LINES = st.text(st.characters(exclude_characters="\0\n", exclude_categories=["Cs"]))
 
 
@@ -35,6 +44,12 @@ def texts(tokenizer, line, merges=None):
         (MOSES, None, "a\x01b c", ["a\x01b", "c"]),  # the script drops control characters
         (MOSES, [], "it's", ["i", "t", "'", "'", "'", "'", "'", "'", "s"]),  # &apos; in pieces
         (CharTokenizer(), None, " a▁", [" ", "a", "▁"]),
+        (HYPHENS, None, "well-known @-@", ["well", "-", "known", "@", "-", "@"]),
+        (HYPHENS, [], "a-b", ["a", "-", "-", "-", "b"]),  # @-@ in pieces
+        (NFKC, None, "ｶﾞａ\u3000㍿ e\u0301x", ["ｶﾞａ", "㍿", "e\u0301x"]),
+        (NFKC, [], "㍿", ["㍿"] * 4),
+        (NFKC_CHARACTERS, None, "aｶﾞ①", ["a", "ｶﾞ", "①"]),
+        (WIDTH, None, "Ｈｅ’ｓ “ｉｎ”．", ["Ｈｅ", "’ｓ", "“", "ｉｎ", "”", "．"]),
     ],
 )
 def test_the_text_behind_each_subword(tokenizer, merges, line, expected):
@@ -48,7 +63,11 @@ class Shouting(NoneTokenizer):
         return [word.upper() + "!" * 5 for word in super().tokenize(line)]
 
 
-@given(st.sampled_from([NoneTokenizer(), MOSES, CharTokenizer(), Shouting()]), st.booleans(), LINES)
+ALL = [NoneTokenizer(), MOSES, HYPHENS, CharTokenizer(), Shouting(), NFKC, NFKC_CHARACTERS, WIDTH]
+MEETING = st.text("eｶﾞﾊﾟ\u0301\u0316㍿ﬁ '-@&.\u3000")
+
+
+@given(st.sampled_from(ALL), st.booleans(), LINES | MEETING)
 def test_spans_lie_in_the_line_and_never_go_back(tokenizer, subwords, line):
     bpe = BPE([("a", "b")]) if subwords else None
     spans = spans_of(line, tokenizer.tokenize(line), tokenizer, bpe)

@@ -1,38 +1,136 @@
+"""What holds for every tokenizer, and the two simplest ones."""
+
 from __future__ import annotations
 
-import json
-import lzma
-import sys
+import pickle
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nmtflex.config.text import Dictionary, Normalization, TokenizerName
 from nmtflex.errors import DataError
+from nmtflex.text.normalize import NORMALIZERS
 from nmtflex.text.tokenizers import (
+    ASCII_SPACE,
     TOKENIZERS,
     CharTokenizer,
-    MecabTokenizer,
-    MosesTokenizer,
     NoneTokenizer,
+    build_restorer,
     build_tokenizer,
 )
+from nmtflex.text.tokenizers.mecab import DICTIONARIES
 
-ORACLE = Path(__file__).parents[4] / "shared/oracles/moses_tokenizer.jsonl.xz"
-LINES = st.text(st.characters(exclude_characters="\0\n\r", exclude_categories=["Cs"]))
+MODEL = Path(__file__).parents[2] / "fixtures/tiny.kytea"
+NEEDS = {"mecab": "MeCab", "kytea": "vaporetto"}
+DESCRIPTIONS = [
+    {"name": "none"},
+    {"name": "char"},
+    {"name": "moses", "language": "en"},
+    {"name": "moses", "language": "de", "aggressive": True, "escape": False},
+    *({"name": "moses", "language": language} for language in ("fr", "fi", "ca", "tdt", "cs")),
+    {"name": "mecab"},
+    {"name": "kytea"},
+    {"name": "kytea", "normalize": "wat-width"},
+    {"name": "char", "normalize": "nfkc"},
+]
+
+ANY_TEXT = st.text(st.characters(exclude_characters="\n"))  # lone surrogates and NUL among it
+TROUBLE = st.lists(
+    st.sampled_from([
+        *" \t\r\v\f\0\x1f\u00a0\u0085\u2028\u3000\ufeff\u200f\u202e\ud83d\udc00",
+        "👨\u200d👩", "e\u0301", "ﾊﾟ", "が", "𠮟", "東京", "行く", "New", "Ｙｏｒｋ", "...", ".'",
+        "'", "&amp;", "@-@", "a-b", ",", "\\▁", "▁", "|", "[", "kniha'", "-", "li", "3", "۳",
+    ])
+).map("".join)  # fmt: skip
+LINES = ANY_TEXT | TROUBLE
 
 
-@pytest.fixture(scope="module")
-def moses():
-    return {language: MosesTokenizer(language) for language in ("en", "de")}
+@pytest.fixture(
+    scope="module", params=DESCRIPTIONS, ids=lambda each: "-".join(map(str, each.values()))
+)
+def tokenizer(request):
+    name = request.param["name"]
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
+    return build_tokenizer(request.param, MODEL)
 
 
-@pytest.fixture(scope="module", params=["ipadic", "unidic-lite"])
-def mecab(request):
-    pytest.importorskip("MeCab")
-    pytest.importorskip(request.param.replace("-", "_"))
-    return MecabTokenizer(request.param)
+@given(line=LINES)
+def test_tokens_hold_no_space_and_are_not_empty(tokenizer, line):
+    for token in tokenizer.tokenize(line):
+        assert token
+        assert " " not in token
+        assert "\n" not in token
+
+
+@given(tokens=st.lists(TROUBLE | ANY_TEXT.filter(bool)))
+def test_any_tokens_can_be_joined(tokenizer, tokens):
+    assert "\n" not in tokenizer.detokenize(tokens)
+
+
+@given(line=LINES)
+def test_surfaces_cover_their_tokens(tokenizer, line):
+    for token in tokenizer.tokenize(line):
+        raw, owners = tokenizer.surface(token)
+        assert raw
+        assert len(owners) == len(token)
+        assert all(0 <= owner < len(raw) for owner in owners)
+
+
+@given(line=LINES)
+def test_a_restorer_does_what_detokenize_does(tokenizer, line):
+    tokens = tokenizer.tokenize(line)
+    restore = build_restorer(tokenizer.describe())
+    assert restore(" ".join(tokens)) == tokenizer.detokenize(tokens)
+    assert restore(tokenizer.text(line)) == tokenizer.detokenize(tokens)
+
+
+@pytest.mark.parametrize("line", ["", " ", " \t \r", "\v\f"])
+def test_white_space_alone_has_no_words(tokenizer, line):
+    assert tokenizer.words(line) == []
+    assert tokenizer.detokenize([]) == ""
+
+
+def test_a_carriage_return_at_the_end_is_no_token(tokenizer):
+    assert tokenizer.tokenize("東京 a.\r") == tokenizer.tokenize("東京 a.")
+
+
+def test_a_line_of_a_million_characters(tokenizer):
+    line = "東京へ行く。New York, " * 50_000
+    assert len(tokenizer.tokenize(line)) >= 100_000
+
+
+def test_a_description_makes_the_same_tokenizer(tokenizer):
+    again = build_tokenizer(tokenizer.describe(), MODEL)
+    assert type(again) is type(tokenizer)
+    assert again.describe() == tokenizer.describe()
+
+
+def test_another_process_gets_the_same_tokenizer(tokenizer):
+    again = pickle.loads(pickle.dumps(tokenizer))
+    assert again.describe() == tokenizer.describe()
+    assert again.tokenize("東京へ 行く") == tokenizer.tokenize("東京へ 行く")
+
+
+def test_a_signature_names_the_tokenizer():
+    assert NoneTokenizer().signature() == "segmenter:none"
+    normalized = build_tokenizer({"name": "char", "normalize": "nfkc"})
+    assert normalized.signature() == "segmenter:char|normalize:nfkc"
+
+
+def test_an_unknown_tokenizer_names_the_nearest():
+    for build in (build_tokenizer, build_restorer):
+        with pytest.raises(DataError, match="unknown tokenizer 'mose'; did you mean moses"):
+            build({"name": "mose"})
+
+
+def test_the_options_name_all_there_are():
+    assert set(get_args(TokenizerName)) == set(TOKENIZERS)
+    assert set(get_args(Normalization)) == set(NORMALIZERS)
+    assert get_args(Dictionary) == DICTIONARIES
 
 
 def test_none_splits_at_ascii_white_space_alone():
@@ -48,61 +146,11 @@ def test_none_splits_at_ascii_white_space_alone():
     assert NoneTokenizer().detokenize(["a", "b"]) == "a b"
 
 
-@pytest.mark.parametrize("name", TOKENIZERS)
-def test_white_space_alone_gives_no_tokens(name):
-    settings = {"moses": {"language": "en"}}.get(name, {})
-    if name == "mecab":
-        pytest.importorskip("MeCab")
-    tokenizer = build_tokenizer({"name": name, **settings})
-    for line in ("", " ", " \t \r"):
-        assert tokenizer.tokenize(line) == []
-    assert tokenizer.detokenize([]) == ""
-
-
-@pytest.mark.parametrize(
-    ("line", "tokens"),
-    [
-        ("He's here.", "He &apos;s here ."),
-        ("Mr. Smith", "Mr. Smith"),
-        ("I saw Mr.", "I saw Mr ."),  # a period that ends the line is split off
-        ("Wait ...", "Wait ..."),
-        ("a.. b", "a .. b"),
-        (".", "."),
-        ("..", ".."),
-        ("A & B | C", "A &amp; B &#124; C"),
-        ("x [1] <y>", "x &#91; 1 &#93; &lt; y &gt;"),
-    ],
-)
-def test_moses_by_hand(moses, line, tokens):
-    assert moses["en"].tokenize(line) == tokens.split(" ")
-
-
-def test_moses_takes_the_language_of_a_region():
-    assert MosesTokenizer("de-AT").tokenize("ca. 3 km") == ["ca.", "3", "km"]
-    assert MosesTokenizer("de_DE").tokenize("ca. 3 km") == ["ca.", "3", "km"]
-
-
-def test_moses_detokenises_and_unescapes(moses):
-    line = "He's \"here\" & [there], isn't he?"
-    assert moses["en"].detokenize(moses["en"].tokenize(line)) == line
-
-
-def test_moses_equals_the_perl_script(moses):
-    if not ORACLE.exists():
-        pytest.skip("the script's outputs are not here")
-    rows = [json.loads(row) for row in lzma.decompress(ORACLE.read_bytes()).split(b"\n") if row]
-    wrong = [
-        row for row in rows if moses[row["language"]].tokenize(row["text"]) != row["moses"].split()
-    ]
-    assert len(rows) == 1500
-    assert wrong == []
-
-
-def test_moses_surface_maps_entities_to_one_character(moses):
-    assert moses["en"].surface("&apos;s") == ("'s", [0, 0, 0, 0, 0, 0, 1])
-    assert moses["en"].surface("a&b") == ("a&b", [0, 1, 2])
-    text, owners = moses["en"].surface("word")
-    assert (text, list(owners)) == ("word", [0, 1, 2, 3])
+@given(LINES)
+def test_none_keeps_all_but_the_white_space(line):
+    tokenizer = NoneTokenizer()
+    kept = line.translate(dict.fromkeys(map(ord, ASCII_SPACE)))
+    assert tokenizer.detokenize(tokenizer.tokenize(line)).replace(" ", "") == kept
 
 
 def test_char_shows_spaces_and_escapes_the_sign_for_them():
@@ -113,65 +161,15 @@ def test_char_shows_spaces_and_escapes_the_sign_for_them():
     assert CharTokenizer().surface("\\▁") == ("▁", [0, 0])
 
 
+def test_char_keeps_white_space_at_either_end_and_alone():
+    assert CharTokenizer().tokenize("  a ") == ["▁", "▁", "a", "▁"]
+    assert CharTokenizer().tokenize("  ") == ["▁", "▁"]
+
+
 @given(LINES)
-def test_char_is_exactly_reversible(line):
-    tokens = CharTokenizer().tokenize(line)
-    assert CharTokenizer().detokenize(tokens) == (line if line.strip(" \t\v\f") else "")
-    assert all(token and " " not in token for token in tokens)
-
-
-@pytest.mark.parametrize("name", TOKENIZERS)
-def test_tokens_hold_no_space_and_are_not_empty(name):
-    if name == "mecab":
-        pytest.importorskip("MeCab")
-    settings = {"moses": {"language": "en"}}.get(name, {})
-    tokenizer = build_tokenizer({"name": name, **settings})
-
-    @given(LINES)
-    def check(line):
-        for token in tokenizer.tokenize(line):
-            assert token
-            assert " " not in token
-            assert "\n" not in token
-
-    check()
-
-
-def test_mecab_splits_and_joins_japanese(mecab):
-    line = "私はNew Yorkへ行く。"
-    tokens = mecab.tokenize(line)
-    assert tokens == ["私", "は", "New", "York", "へ", "行く", "。"]
-    assert mecab.detokenize(tokens) == line
-
-
-def test_mecab_keeps_the_ideographic_space(mecab):
-    assert mecab.tokenize("東京\u3000大阪") == ["東京", "\u3000", "大阪"]
-
-
-def test_mecab_joins_latin_words_alone_by_spaces(mecab):
-    assert mecab.detokenize(["Café", "Noir", "と", "3", "D", "10"]) == "Café Noirと3D10"
-
-
-def test_mecab_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "MeCab", None)
-    with pytest.raises(DataError, match="pip install mecab-python3"):
-        MecabTokenizer()
-
-
-def test_mecab_says_which_dictionary_to_install(monkeypatch):
-    pytest.importorskip("MeCab")
-    monkeypatch.setitem(sys.modules, "unidic_lite", None)
-    with pytest.raises(DataError, match="pip install unidic-lite"):
-        MecabTokenizer("unidic-lite")
-
-
-def test_a_description_makes_the_same_tokenizer(mecab):
-    for tokenizer in (NoneTokenizer(), MosesTokenizer("de"), CharTokenizer(), mecab):
-        again = build_tokenizer(tokenizer.describe())
-        assert type(again) is type(tokenizer)
-        assert again.describe() == tokenizer.describe()
-
-
-def test_an_unknown_tokenizer_names_the_nearest():
-    with pytest.raises(DataError, match="unknown tokenizer 'mose'; did you mean moses"):
-        build_tokenizer({"name": "mose"})
+def test_char_restores_every_line_but_for_its_dos_end(line):
+    tokenizer = CharTokenizer()
+    tokens = tokenizer.tokenize(line)
+    assert tokenizer.detokenize(tokens) == line.rstrip("\r")
+    assert build_restorer({"name": "char"})(" ".join(tokens)) == line.rstrip("\r")
+    assert len(tokens) == len(line.rstrip("\r"))

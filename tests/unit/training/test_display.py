@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
 
-from nmtflex.training.display import Display
+from nmtflex.training.display import BLOCKS, Display, sparkline
+from nmtflex.training.validation import Sample, _samples
 
 
 def show(terminal: bool, width: int = 120) -> str:
@@ -37,3 +39,95 @@ def test_elsewhere_lines_come_now_and_then(monkeypatch):
     monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
     lines = show(terminal=False).splitlines()
     assert lines[0] == ("epoch 1  update 2 of 10  5 tokens/s  loss 2.500  norm 0.75  left 0:02:40")
+
+
+SAMPLES = [
+    Sample(f"source {number} [red]\x1b", f"reference {number} 日本語", f"translation {number}")
+    for number in range(3)
+]
+
+
+def validate(terminal: bool, *scores: float, history=(), height: int = 30, width: int = 80) -> str:
+    out = io.StringIO()
+    console = Console(
+        file=out, force_terminal=terminal, width=width, height=height, highlight=False
+    )
+    with Display(console, total=10, done=0, history=history) as display:
+        for score in scores:
+            display.validation(f"BLEU {score} [best]", score, SAMPLES)
+    return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())  # colours
+
+
+def test_a_terminal_keeps_the_last_validation_above_the_bar():
+    text = validate(True, 10.0, 30.0, 20.0, history=(5.0, 15.0))
+    last = text[text.rindex("valid BLEU") :]
+    assert "▁▄▂█▅" in last
+    assert "20.00, best 30.00" in last
+    for word in (
+        "source       source 0 [red]\ufffd",
+        "reference 2 日本語",
+        "translation 1",
+        "0/10",
+    ):
+        assert word in last
+    assert "BLEU 30.0 [best]" in text
+
+
+def test_long_sentences_are_cut_to_the_width():
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=40, height=30)
+    with Display(console, total=10, done=0) as display:
+        display.validation("", 1.0, [Sample("s" * 99, "日本語" * 30, "t")])
+    assert "…" in out.getvalue()
+    assert "s" * 30 not in out.getvalue()
+
+
+@pytest.mark.parametrize(("height", "shown"), [(30, 3), (16, 3), (15, 2), (9, 1), (5, 0), (2, 0)])
+def test_a_low_terminal_shows_fewer_sentences(height, shown):
+    text = validate(True, 1.0, height=height)
+    last = text[text.rindex("valid BLEU") :]
+    assert [number for number in range(3) if f"source {number}" in last] == list(range(shown))
+
+
+def test_elsewhere_a_validation_is_plain_lines():
+    lines = validate(False, 10.0).splitlines()
+    assert lines[:4] == [
+        "BLEU 10.0 [best]",
+        "  source       source 0 [red]\ufffd",
+        "  reference    reference 0 日本語",
+        "  translation  translation 0",
+    ]
+    assert len(lines) == 10
+
+
+def test_elsewhere_an_endless_translation_is_cut():
+    out = io.StringIO()
+    with Display(Console(file=out, width=40), total=10, done=0) as display:
+        display.validation("", 0.0, [Sample("s", "r", "t" * 201)])
+    assert out.getvalue().endswith("  translation  " + "t" * 199 + "…\n")
+
+
+@pytest.mark.parametrize(
+    ("values", "curve"),
+    [
+        ([3.0], "▁"),
+        ([3.0, 3.0], "▁▁"),
+        ([0.0, 7.0], "▁█"),
+        (list(range(8)), BLOCKS),
+        ([7.0, 0.0, 3.4], "█▁▄"),
+    ],
+)
+def test_a_curve_a_character_high(values, curve):
+    assert sparkline(values) == curve
+
+
+def test_a_long_curve_keeps_its_end():
+    assert sparkline([*range(99), 1000], width=4) == "▁▁▁█"
+    assert len(sparkline(range(1000))) == 40
+
+
+def test_sentences_shown_are_spread_over_the_split():
+    sources = ["", "a", " ", "b", "c", "", "d", "e", "f", "g"]
+    references = [f"of {line}" for line in sources]
+    assert _samples(sources, references) == {1: ("a", "of a"), 4: ("c", "of c"), 7: ("e", "of e")}
+    assert _samples(["", "x"], ["", "y"]) == {1: ("x", "y")}

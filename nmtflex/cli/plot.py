@@ -1,0 +1,80 @@
+"""``nmtflex plot``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nmtflex.cli.app import app
+from nmtflex.cli.bind import command, refuse
+from nmtflex.cli.console import note
+from nmtflex.config import (
+    BatchConfig,
+    DeviceConfig,
+    LengthFigure,
+    PlotConfig,
+    SearchConfig,
+    SentenceFigure,
+    ThresholdConfig,
+)
+from nmtflex.errors import OptionError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@command(app, "plot")
+def plot(
+    config: PlotConfig,
+    search: SearchConfig,
+    threshold: ThresholdConfig,
+    batch: BatchConfig,
+    device: DeviceConfig,
+) -> None:
+    """Draw a figure of a run or several: PNG, SVG or PDF.
+
+    With --sentence or --index: what attention looked at in the translation of one sentence. Without
+    them: learning curves, BLEU against computations, BLEU and decoding time by source length.
+    """
+    _check(config, search, threshold, batch, device)
+    from nmtflex.analysis.figures import check_matplotlib
+    from nmtflex.analysis.plots import Decoding, draw
+
+    check_matplotlib()
+    decoding = Decoding(search, threshold, batch, device)
+    name, figure = draw(config.runs, config.kind, decoding, note)
+    first = config.runs[0]
+    path = config.output or (first if first.is_dir() else first.parent) / f"{name}.png"
+    write_figure(figure, path)
+    note(f"wrote {path}")
+
+
+def _check(
+    config: PlotConfig,
+    search: SearchConfig,
+    threshold: ThresholdConfig,
+    batch: BatchConfig,
+    device: DeviceConfig,
+) -> None:
+    """Check before any work that every option has an effect, and that the file can be written."""
+    if not config.kind.translates:
+        refuse("is for translating, and this figure needs none", search, threshold, batch, device)
+    elif isinstance(config.kind, SentenceFigure):
+        refuse("has no effect on one sentence", batch)
+    if search.replace_unk and not isinstance(config.kind, LengthFigure):
+        raise OptionError("--replace-unk has no effect: this figure shows what the model wrote")
+    if config.output is not None and not config.output.parent.is_dir():
+        raise OptionError(f"--output {config.output}: there is no folder {config.output.parent}")
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a figure, and warn of characters that come out as boxes."""
+    from nmtflex.analysis.figures import save
+    from nmtflex.analysis.fonts import describe
+
+    missing = save(figure, path)
+    if missing and path.suffix != ".svg":  # whose reader has other fonts
+        note(
+            f"warning: {path}: no font here has {describe(missing)}, drawn as boxes; install a "
+            f"font that has them, or write an .svg, which leaves fonts to the reader"
+        )

@@ -1,0 +1,64 @@
+"""``nmtflex tokenize`` and ``nmtflex detokenize``: the text pipeline as filters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from nmtflex.cli.app import app
+from nmtflex.cli.bind import command
+from nmtflex.config import DetokenizeConfig, TokenizeConfig, describe_tokenizer
+
+if TYPE_CHECKING:
+    from nmtflex.text.tokenizers import Tokenizer
+
+
+@command(app, "tokenize")
+def tokenize(config: TokenizeConfig) -> None:
+    """Split raw lines from standard input into tokens, parted by spaces on standard output.
+
+    As preprocess does it, with the same options; or with --wat, as scores by WAT's procedure do.
+    """
+    _filter(_open(config).text)
+
+
+@command(app, "detokenize")
+def detokenize(config: DetokenizeConfig) -> None:
+    """Make raw lines of the tokens that nmtflex tokenize wrote with the same options.
+
+    Normalisation and width are not undone, and no model is read.
+    """
+    from nmtflex.text.tokenizers import build_restorer
+    from nmtflex.text.wat import build_wat_restorer
+
+    restore = build_wat_restorer(config.wat) if config.wat else build_restorer(_describe(config))
+    _filter(restore)
+
+
+def _open(config: TokenizeConfig) -> Tokenizer:
+    """Make the tokenizer that the options ask for."""
+    from nmtflex.text.tokenizers import build_tokenizer
+    from nmtflex.text.wat import build_segmenter, build_wat
+
+    if config.wat is None:
+        return build_tokenizer(_describe(config), config.kytea_model)
+    if not config.segmenters:
+        return build_wat(config.wat)
+    return build_wat(config.wat, build_segmenter(_describe(config), config.kytea_model))
+
+
+def _describe(config: DetokenizeConfig) -> dict[str, Any]:
+    """Return what ``build_tokenizer`` takes."""
+    name = config.tokenizer or config.segmenter
+    return describe_tokenizer(name, config.lang, config.normalize, config)
+
+
+def _filter(change: Callable[[str], str]) -> None:
+    """Write each line of standard input changed, before the next one is waited for."""
+    from nmtflex.corpus.readers import read_stream
+
+    out = sys.stdout.buffer
+    for line in read_stream(sys.stdin.buffer):
+        out.write(change(line).encode() + b"\n")
+        out.flush()

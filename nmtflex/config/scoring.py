@@ -1,0 +1,187 @@
+"""Options of scoring."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from nmtflex.config.base import Config, Opt, flag_of, options_of
+
+_SAMPLES = {"bootstrap": 1000, "randomisation": 10_000}
+_SEED = 12345  # sacrebleu's
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalConfig(Config):
+    """What is scored, and what is reported."""
+
+    run: Annotated[Path | None, Opt("Run folder; without it, give files.", argument=True)] = None
+    split: Annotated[
+        str | None, Opt("Split of the run's own data, valid or test (default test).")
+    ] = None
+    output: Annotated[Path | None, Opt("File for the run's translations.")] = None
+    hypothesis: Annotated[
+        list[Path],
+        Opt("Translations, one a line, instead of a run; several files are several systems."),
+    ] = dataclasses.field(default_factory=list)
+    reference: Annotated[
+        list[Path],
+        Opt("References of --hypothesis, one a line; several files are several references."),
+    ] = dataclasses.field(default_factory=list)
+    by_length: Annotated[
+        bool,
+        Opt(
+            "BLEU of the sentences of 1-10, 11-20, ..., 41-50 and more source tokens apart: a "
+            "run's own, before BPE, or the words of --source.",
+            flag="--by-length",
+        ),
+    ] = False
+    source: Annotated[
+        Path | None,
+        Opt("What --hypothesis translates, for --by-length: its words are parted by white space."),
+    ] = None
+    significance: Annotated[
+        Literal["bootstrap", "randomisation"] | None,
+        Opt(
+            "Mean and 95 % interval of each score, by bootstrap; of several --hypothesis also the "
+            "p-value that a system is as good as the first one: by paired bootstrap (Koehn 2004) "
+            "or by approximate randomisation (Riezler and Maxwell 2005)."
+        ),
+    ] = None
+    samples: Annotated[
+        int | None,
+        Opt(
+            "Resamples of --significance (default 1000 for bootstrap, which takes 0.1 kB of memory "
+            "a sentence and resample, and 10000 for randomisation).",
+            ge=1,
+            le=100_000,
+        ),
+    ] = None
+    seed: Annotated[int | None, Opt(f"Seed of --significance (default {_SEED}).", ge=1)] = None
+    sentence_scores: Annotated[
+        Path | None,
+        Opt(
+            "File for the scores of each sentence, unrounded: tab-separated, with a header; BLEU "
+            "smoothed, indices from 0, lengths in words."
+        ),
+    ] = None
+    json: Annotated[
+        bool, Opt("Print one JSON object, numbers unrounded, instead of tables.", flag="--json")
+    ] = False
+
+    @property
+    def resampling(self) -> dict[str, Any] | None:
+        """Method, number and seed of the resamples, defaults filled in."""
+        if self.significance is None:
+            return None
+        samples = self.samples or _SAMPLES[self.significance]
+        return {"method": self.significance, "samples": samples, "seed": self.seed or _SEED}
+
+    def validate(self) -> list[str]:
+        """Check that a run or files are given, and nothing without effect."""
+        if self.run is None and not self.hypothesis and not self.reference:
+            return ["give a run folder, or --hypothesis and --reference"]
+        idle, needs = self._file_faults() if self.run is None else (self._run_faults(), [])
+        if self.significance is None:
+            idle |= dict.fromkeys(("samples", "seed"), "has no effect without --significance")
+        elif self.significance == "randomisation" and len(self.hypothesis) < 2:
+            needs.append(
+                "--significance randomisation compares systems: give several --hypothesis; "
+                "bootstrap gives the interval of one"
+            )
+        return needs + [fault for name, why in idle.items() for fault in self._given(name, why)]
+
+    def _run_faults(self) -> dict[str, str]:
+        """Map what is idle beside a run to the reason."""
+        end = f"is for scoring files, not a run ({self.run})"
+        return dict.fromkeys(("hypothesis", "reference", "source"), end)
+
+    def _file_faults(self) -> tuple[dict[str, str], list[str]]:
+        """Map what is idle where files are scored to the reason; and say what is missing."""
+        idle = dict.fromkeys(("split", "output"), "is for a run, not for scoring files")
+        if not self.reference:
+            idle["hypothesis"] = "needs --reference"
+        if not self.hypothesis:
+            idle["reference"] = "needs --hypothesis"
+        if not self.by_length:
+            idle["source"] = "has no effect without --by-length"
+        if len(self.hypothesis) > 1:
+            idle["sentence_scores"] = f"is for one --hypothesis, not for {len(self.hypothesis)}"
+        lacks_source = self.by_length and self.source is None
+        return idle, ["--by-length needs --source FILE, which was translated"] * lacks_source
+
+    def _given(self, name: str, why: str) -> list[str]:
+        """Return the fault that an option is given, once for each time, or nothing."""
+        value = getattr(self, name)
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        flag = flag_of(name, options_of(type(self))[name][1])
+        return [f"{flag} {one} {why}" for one in values]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreConfig(Config):
+    """How it is scored."""
+
+    tokenize: Annotated[
+        Literal["13a", "char", "intl", "ja-mecab", "none", "zh"] | None,
+        Opt(
+            "Tokenizer of files, for BLEU and for the words of RIBES: sacrebleu's, or none, which "
+            "parts at ASCII white space alone (default 13a); a run's own follows its target."
+        ),
+    ] = None
+    lowercase: Annotated[bool, Opt("Lower the case for BLEU and chrF.", flag="--lowercase")] = False
+    ribes: Annotated[
+        bool, Opt("RIBES too (0-1), over the words that BLEU reads.", flag="--ribes")
+    ] = False
+    case_sensitive: Annotated[
+        bool,
+        Opt(
+            "Keep case for RIBES; the official program lowers it without -c.",
+            flag="--case-sensitive",
+        ),
+    ] = False
+    ter: Annotated[
+        bool,
+        Opt(
+            "TER too (percent of the reference's words, less is better): of lines under 13a, else "
+            "over the words that BLEU reads.",
+            flag="--ter",
+        ),
+    ] = False
+    wat: Annotated[
+        Literal["ja", "en"] | None,
+        Opt(
+            "BLEU and RIBES by the procedure of the Workshop on Asian Translation for this target "
+            "language: its words of the raw lines, case kept, BLEU as multi-bleu.perl."
+        ),
+    ] = None
+    kytea_model: Annotated[
+        Path | None,
+        Opt("KyTea's model for --wat ja: a binary one, plain, gz, xz or zst (WAT: jp-0.4.2)."),
+    ] = None
+    segmenter: Annotated[
+        Literal["kytea", "mecab"] | None,
+        Opt("Of --wat ja; mecab, with IPADIC, is a variant of the procedure (default kytea)."),
+    ] = None
+
+    def validate(self) -> list[str]:
+        """Check that nothing is given without effect, and that --wat has what it needs."""
+        idle: dict[str, str] = {}
+        if self.wat is not None:
+            idle |= dict.fromkeys(("tokenize", "lowercase"), f"beside --wat {self.wat}")
+        elif not self.ribes:
+            idle["case_sensitive"] = "without --ribes or --wat"
+        if self.wat != "ja":
+            idle |= dict.fromkeys(("kytea_model", "segmenter"), "without --wat ja")
+        elif self.segmenter == "mecab":
+            idle["kytea_model"] = "beside --segmenter mecab"
+        faults = []
+        for name, why in idle.items():
+            if value := getattr(self, name):
+                flag = flag_of(name, options_of(type(self))[name][1])
+                faults.append(f"{flag}{'' if value is True else f' {value}'} has no effect {why}")
+        if self.wat == "ja" and self.segmenter != "mecab" and self.kytea_model is None:
+            faults.append("--wat ja needs --kytea-model FILE, a model of KyTea")
+        return faults

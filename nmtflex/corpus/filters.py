@@ -1,0 +1,104 @@
+"""Which training pairs are kept, and what the others are dropped for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from nmtflex.config import PreprocessConfig
+from nmtflex.corpus.store import SIDES
+
+REASONS = ("empty", "too_long", "ratio", "subwords")
+MAX_WORDS, MAX_CHARACTERS, MAX_SUBWORDS = 100, 500, 1000  # of a sentence, unless told
+
+TokenPair = tuple[list[str], list[str]]  # of one sentence pair
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which training pairs are kept.
+
+    Args:
+        max_length: Tokens before BPE allowed on the source and on the target side; 0: no limit.
+        max_ratio: How many times longer one side may be than the other; 0: no limit.
+        max_subwords: Subwords allowed on the source and on the target side; 0: no limit. This can
+            be asked only once BPE is there; ``fits`` says it.
+    """
+
+    max_length: tuple[int, int] = (0, 0)
+    max_ratio: float = 0.0
+    max_subwords: tuple[int, int] = (0, 0)
+
+    def reason(self, source: Sequence[str], target: Sequence[str]) -> str | None:
+        """Say which of ``REASONS`` a pair is dropped for before BPE, or None if it is kept."""
+        lengths = len(source), len(target)
+        if not min(lengths):
+            return "empty"
+        if any(limit and n > limit for n, limit in zip(lengths, self.max_length, strict=True)):
+            return "too_long"
+        if self.max_ratio and max(lengths) > self.max_ratio * min(lengths):
+            return "ratio"
+        return None
+
+    def fits(self, source: int, target: int) -> bool:
+        """Say whether a pair of so many subwords is kept; if not, for the reason "subwords"."""
+        most = self.max_subwords
+        return (not most[0] or source <= most[0]) and (not most[1] or target <= most[1])
+
+    def split(self, pairs: Iterable[TokenPair]) -> tuple[list[TokenPair], Counter[str]]:
+        """Return the token pairs kept, and how many were dropped for each reason."""
+        kept, dropped = [], Counter[str]()
+        for pair in pairs:
+            if reason := self.reason(*pair):
+                dropped[reason] += 1
+            else:
+                kept.append(pair)
+        return kept, dropped
+
+
+def build_filter(
+    config: PreprocessConfig, tokenizers: Iterable[str], with_bpe: Iterable[bool]
+) -> Filter:
+    """Make the filter that the options ask for, or the one by default.
+
+    Args:
+        config: The options.
+        tokenizers: Name of the source's and of the target's tokenizer.
+        with_bpe: Whether the sides have BPE; one without is not limited in subwords.
+    """
+    words, subwords = config.max_length, config.max_subwords
+    if words is None:
+        limits = [MAX_CHARACTERS if name == "char" else MAX_WORDS for name in tokenizers]
+    else:
+        limits = [words, words]
+    most = MAX_SUBWORDS if subwords is None else subwords
+    source, target = (most if has else 0 for has in with_bpe)
+    return Filter((limits[0], limits[1]), config.max_ratio, (source, target))
+
+
+def describe_reasons(
+    max_length: Collection[int], max_ratio: float, max_subwords: Collection[int] = (0, 0)
+) -> dict[str, str]:
+    """Say for a person why pairs may be dropped; a rule that is off is no reason.
+
+    Args:
+        max_length: As ``Filter`` has it.
+        max_ratio: Likewise.
+        max_subwords: Likewise.
+    """
+    reasons = {"empty": "with an empty side"}
+    if any(max_length):
+        reasons["too_long"] = f"longer than {_of_sides(max_length)} tokens"
+    if max_ratio:
+        reasons["ratio"] = f"with a length ratio above {max_ratio:g}"
+    if any(max_subwords):
+        reasons["subwords"] = f"longer than {_of_sides(max_subwords)} subwords"
+    return reasons
+
+
+def _of_sides(limits: Collection[int]) -> str:
+    if len(set(limits)) == 1:
+        return str(next(iter(limits)))
+    named = zip(limits, SIDES, strict=True)
+    return " or ".join(f"{limit} ({side})" for limit, side in named if limit)

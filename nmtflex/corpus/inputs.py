@@ -1,0 +1,93 @@
+"""The raw text of each split, whatever its format, as chunks of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from nmtflex.config import PreprocessConfig
+from nmtflex.corpus.aspec import TEXT_FIELDS, TRAIN_FIELDS, find_aspec, read_aspec
+from nmtflex.corpus.readers import find_text, read_pairs
+from nmtflex.errors import DataError
+
+CHUNK = 1000  # pairs
+
+Lines = tuple[list[str], list[str]]  # source and target, line by line
+
+
+class Corpus:
+    """One corpus of a split.
+
+    Args:
+        files: What it is read from.
+        pairs: Opens the files and yields their pairs.
+    """
+
+    def __init__(
+        self, files: tuple[Path, ...], pairs: Callable[[], Iterator[tuple[str, str]]]
+    ) -> None:
+        self.files = files
+        self._pairs = pairs
+        self.read = 0  # pairs
+
+    def chunks(self, most: int | None = None) -> Iterator[Lines]:
+        """Yield its pairs, ``most`` of them at most, and count them.
+
+        Raises:
+            DataError: The files are malformed, or empty.
+        """
+        self.read = 0
+        pairs = islice(self._pairs(), most)
+        while chunk := list(islice(pairs, CHUNK)):
+            self.read += len(chunk)
+            yield [line for line, _ in chunk], [line for _, line in chunk]
+        if not self.read:
+            names, verb = (
+                " and ".join(map(str, self.files)),
+                "is" if len(self.files) == 1 else "are",
+            )
+            raise DataError(f"{names} {verb} empty; a corpus needs at least one line")
+
+
+def read_chunks(corpora: list[Corpus], most: int | None = None) -> Iterator[Lines]:
+    """Yield the pairs of several corpora, one after the other.
+
+    Args:
+        corpora: All of one split.
+        most: Pairs of all corpora together; what stands after them is not read. None: all.
+    """
+    left = most
+    for corpus in corpora:
+        if left == 0:
+            return
+        yield from corpus.chunks(left)
+        if left is not None:
+            left -= corpus.read
+
+
+def find_corpora(config: PreprocessConfig) -> dict[str, list[Corpus]]:
+    """Return the corpora of each split; their files are there, but not read yet.
+
+    Raises:
+        DataError: A file is missing, or one of ASPEC begins with a line of another layout.
+    """
+    given = {
+        "train": config.train,
+        "valid": [config.valid] if config.valid else [],
+        "test": [config.test] if config.test else [],
+    }
+    return {split: [_find(config, split, path) for path in paths] for split, paths in given.items()}
+
+
+def _find(config: PreprocessConfig, split: str, path: Path) -> Corpus:
+    languages = config.source_lang, config.target_lang
+    if config.format == "aspec":
+        file = find_aspec(path)
+        fields = TRAIN_FIELDS if split == "train" else TEXT_FIELDS
+        pairs = partial(read_aspec, file, languages, fields)
+        next(pairs(), None)  # a file given to the wrong option should not be found after hours
+        return Corpus((file,), pairs)
+    source, target = (find_text(path, language) for language in languages)
+    return Corpus((source, target), partial(read_pairs, source, target))

@@ -1,0 +1,64 @@
+"""Which word of the source each word of a translation was read from, by attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nmtflex.decoding.translator import Translation
+from nmtflex.text.bpe import MARKER
+from nmtflex.text.pipeline import SidePipeline, TextPipeline
+
+
+class Alignment(NamedTuple):
+    """Words, and for each one of the target the place of the source word it looked at most."""
+
+    source: list[str]  # as the raw line has them
+    target: list[str]
+    attended: list[int]
+
+
+def align(pipeline: TextPipeline, line: str, translation: Translation) -> Alignment:
+    """Take the alignment of a translation from its trace.
+
+    Where words are cut into subwords, the weights of a source word's pieces add up, and those of a
+    target word's steps too.
+
+    Args:
+        pipeline: That made it.
+        line: The raw source.
+        translation: With a trace; without one, of an empty source, there are no words.
+
+    Raises:
+        ValueError: The mechanism has no weights over source positions.
+    """
+    if translation.trace is None or not translation.tokens:
+        return Alignment(_words(pipeline.source, line), [], [])
+    weights = translation.trace.weights
+    if weights is None:
+        raise ValueError(f"there are no weights to align {translation.text!r} by")
+    rows = _starts(pipeline.target, translation.tokens)
+    columns = _starts(pipeline.source, pipeline.source.segment(line))
+    steps = weights[: len(translation.tokens)]
+    by_word = np.add.reduceat(np.add.reduceat(steps, columns, axis=1), rows, axis=0)
+    attended = by_word.argmax(1).tolist()
+    return Alignment(_words(pipeline.source, line), translation.words, attended)
+
+
+def _words(source: SidePipeline, line: str) -> list[str]:
+    """Return the raw text of each word of a line."""
+    texts = source.attended_words(line)
+    return [texts[start] for start in _starts(source, source.segment(line))]
+
+
+def _starts(side: SidePipeline, pieces: Sequence[str]) -> list[int]:
+    """Return where each word begins among its pieces."""
+    if side.bpe is None:
+        return list(range(len(pieces)))
+    return [
+        place
+        for place in range(len(pieces))
+        if place == 0 or not pieces[place - 1].endswith(MARKER)
+    ]

@@ -1,0 +1,136 @@
+"""What ``nmtflex eval`` reports: tables for people, one object for programs, a line a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from nmtflex.scoring.bleu import Score
+from nmtflex.scoring.buckets import Bucket
+from nmtflex.scoring.evaluation import Evaluation
+from nmtflex.scoring.significance import Comparison
+
+_COMPARISON = ("score", "mean", "95 % interval", "p-value")
+
+
+class Table(NamedTuple):
+    """Rows of text under a header."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """Scores of systems.
+
+    Args:
+        systems: By name; the first is the baseline of the comparisons.
+        comparisons: Means, intervals and p-values, if they were asked for.
+        buckets: BLEU by source length of each system, if it was asked for.
+    """
+
+    systems: Mapping[str, Evaluation]
+    comparisons: Sequence[Comparison] = ()
+    buckets: Mapping[str, Sequence[Bucket[Score]]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one system's scores, or those of several in a list ``systems``; unrounded."""
+        found = {name: evaluation.to_dict() for name, evaluation in self.systems.items()}
+        for name, buckets in self.buckets.items():
+            found[name]["by_length"] = list(map(_plain, buckets))
+        comparisons = [comparison.to_dict() for comparison in self.comparisons]
+        significance = {"significance": comparisons} if comparisons else {}
+        if len(found) == 1:
+            (only,) = found.values()
+            return only | significance
+        first = next(iter(self.systems.values()))
+        return {
+            "systems": [{"system": name, **scores} for name, scores in found.items()],
+            "sentences": first.sentences,
+            "signature": first.bleu.signature,
+            **significance,
+        }
+
+    def tables(self) -> list[Table]:
+        """Return what is printed."""
+        tables = self._systems() if len(self.systems) > 1 else [self._system()]
+        return tables + [self._by_length()] * bool(self.buckets)
+
+    def _system(self) -> Table:
+        """Return a row a score, with its interval if there is one."""
+        (evaluation,) = self.systems.values()
+        intervals = {row.metric: row for row in self.comparisons}
+        rows = []
+        for name, score in evaluation.scores.items():
+            row = intervals.get(name)
+            numbers = _numbers(row)[1:3] if row else []
+            signature = row.signature if row else score.signature
+            rows.append([name, _rounded(name, score.value), *numbers, signature])
+        blank = [""] * (2 if intervals else 0)
+        if evaluation.cps is not None:
+            rows.append(["CPS", f"{evaluation.cps:.2f}", *blank, "score computations a step"])
+        if evaluation.encoding_computations:
+            number = f"{evaluation.encoding_computations:.1f}"
+            rows.append(["encoding", number, *blank, "score computations a sentence, once"])
+        shown = _COMPARISON[1:3] if intervals else ()
+        return Table(("metric", "score", *shown, "signature"), rows)
+
+    def _systems(self) -> list[Table]:
+        """Return a row a system, or a row a score and system with its p-value; and signatures."""
+        if self.comparisons:
+            signatures = {row.metric: row.signature for row in self.comparisons}
+            rows = [[row.metric, row.system, *_numbers(row)] for row in self.comparisons]
+            scores = Table(("metric", "system", *_COMPARISON), rows)
+        else:
+            first = next(iter(self.systems.values()))
+            signatures = {name: score.signature for name, score in first.scores.items()}
+            rows = [
+                [
+                    system,
+                    *(_rounded(name, score.value) for name, score in evaluation.scores.items()),
+                ]
+                for system, evaluation in self.systems.items()
+            ]
+            scores = Table(("system", *signatures), rows)
+        return [scores, Table(("metric", "signature"), list(signatures.items()))]
+
+    def _by_length(self) -> Table:
+        """Return a row a bucket."""
+        names = [f"BLEU {name}" for name in self.buckets] if len(self.buckets) > 1 else ["BLEU"]
+        rows = []
+        for several in zip(*self.buckets.values(), strict=True):
+            scores = ["" if one.score is None else f"{one.score.value:.2f}" for one in several]
+            rows.append([several[0].label, str(several[0].sentences), *scores])
+        return Table(("source tokens", "sentences", *names), rows)
+
+
+def sentence_table(columns: Mapping[str, Sequence[float]]) -> str:
+    """Return tab-separated lines with a header; indices from 0, numbers unrounded."""
+    lines = ["\t".join(("index", *columns))]
+    for index, row in enumerate(zip(*columns.values(), strict=True)):
+        lines.append("\t".join(map(repr, (index, *row))))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _plain(bucket: Bucket[Score]) -> dict[str, Any]:
+    """Return what JSON holds of a bucket."""
+    found = bucket._asdict()
+    score = found.pop("score")
+    return found | {"bleu": None if score is None else score.value}
+
+
+def _numbers(row: Comparison) -> list[str]:
+    """Return the texts of score, mean, interval and p-value."""
+    low, high = row.interval
+    return [
+        _rounded(row.metric, row.score),
+        _rounded(row.metric, row.mean),
+        f"{_rounded(row.metric, low)}-{_rounded(row.metric, high)}",
+        "" if row.p_value is None else f"{row.p_value:.{4 if row.p_value > 5e-5 else 7}f}",
+    ]
+
+
+def _rounded(metric: str, value: float) -> str:
+    return f"{value:.4f}" if metric == "RIBES" else f"{value:.2f}"

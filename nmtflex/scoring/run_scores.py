@@ -1,0 +1,126 @@
+"""The scores of a run: the BLEU that validation watches, and all that ``eval`` reports.
+
+Moses-tokenized targets are compared as detokenised text under 13a. Everything else is compared in
+the run's own words, before BPE, on both sides. Under the WAT procedure it is the translations as
+raw lines against the raw references.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nmtflex.config import ScoreConfig
+from nmtflex.corpus.readers import read_lines
+from nmtflex.decoding.tally import Tally
+from nmtflex.errors import RunError
+from nmtflex.scoring.bleu import Score
+from nmtflex.scoring.evaluation import Evaluation, Scorer, check_parallel
+from nmtflex.scoring.texts import Text, run_segmentation, wat_segmentation
+
+if TYPE_CHECKING:
+    from nmtflex.decoding.translator import Translator
+    from nmtflex.text.pipeline import SidePipeline
+
+
+def run_bleu(
+    target: SidePipeline, hypotheses: Sequence[Sequence[str]], references: Sequence[str]
+) -> Score:
+    """Return the BLEU of a run's output.
+
+    Args:
+        target: The run's target side.
+        hypotheses: Words of each translation, as the target's tokenizer has them.
+        references: Raw lines.
+
+    Raises:
+        DataError: The numbers of sentences differ, or there are none.
+    """
+    scorer = run_scorer(target, "the references", references)
+    lines = list(map(target.tokenizer.detokenize, hypotheses))
+    return scorer.bleu(_output(scorer, "the translations", lines, hypotheses))
+
+
+def run_scorer(
+    target: SidePipeline, name: str, references: Sequence[str], config: ScoreConfig | None = None
+) -> Scorer:
+    """Return what scores a run.
+
+    Args:
+        target: The run's target side.
+        name: File of the references, for messages.
+        references: Raw lines.
+        config: Which scores, and how; without it, BLEU and chrF.
+
+    Raises:
+        DataError: There are no references, or there is RIBES to compute and one has no words; or
+            what the WAT procedure needs is missing.
+    """
+    config = config or ScoreConfig()
+    segmentation = wat_segmentation(config) if config.wat else run_segmentation(target)
+    return Scorer(segmentation, [segmentation.text(name, references)], config)
+
+
+def evaluate_run(
+    translator: Translator, scorer: Scorer, sources: Sequence[str]
+) -> tuple[Evaluation, Text]:
+    """Translate raw lines and score them; return the scores and the translations.
+
+    Args:
+        translator: Does the work.
+        scorer: Of ``run_scorer``.
+        sources: Raw lines.
+
+    Raises:
+        DataError: The numbers of sentences differ.
+        RunError: The model is broken.
+    """
+    tally = Tally()
+    begin = time.perf_counter()
+    found = [best for (best,) in translator.n_best(sources, 1, tally)]
+    seconds = time.perf_counter() - begin
+    output = _output(
+        scorer, "the translations", [best.text for best in found], [best.words for best in found]
+    )
+    evaluation = scorer.evaluate(output)
+    evaluation = evaluation._replace(
+        cps=tally.cps, encoding_computations=tally.encoding, decoding_seconds=seconds
+    )
+    return evaluation, output
+
+
+def split_files(raw: Path, split: str) -> tuple[Path, Path]:
+    """Return the files of a split's raw source and target lines in a run's folder ``raw``."""
+    return raw / f"{split}.source.txt", raw / f"{split}.target.txt"
+
+
+def read_split(raw: Path, split: str) -> tuple[list[str], list[str]]:
+    """Read the raw source and target lines of a split that a run carries with it.
+
+    Args:
+        raw: The run's folder ``raw``.
+        split: "valid" or "test".
+
+    Raises:
+        RunError: The run has no such split.
+        DataError: The split is empty or damaged.
+    """
+    source, target = split_files(raw, split)
+    if not source.is_file():
+        known = sorted(path.name.split(".")[0] for path in raw.glob("*.source.txt"))
+        remedy = f"there is {' and '.join(known)}" if known else "it carries no test data"
+        raise RunError(f"{raw.parent} has no split {split!r}; {remedy}")
+    sources, references = list(read_lines(source)), list(read_lines(target))
+    check_parallel((str(source), len(sources)), (str(target), len(references)))
+    return sources, references
+
+
+def _output(
+    scorer: Scorer, name: str, lines: Sequence[str], words: Sequence[Sequence[str]]
+) -> Text:
+    """Return translations as a text: of the run's own words, unless the lines are cut anew."""
+    segmentation = scorer.segmentation
+    anew = segmentation.wat or segmentation.tokenize is not None
+    return segmentation.text(name, lines) if anew else Text(name, lines, words)

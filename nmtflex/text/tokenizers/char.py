@@ -1,0 +1,40 @@
+"""Characters as tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from nmtflex.text.tokenizers.base import Tokenizer
+
+
+class CharTokenizer(Tokenizer):
+    r"""Every character is a token, exactly reversible.
+
+    A space becomes ``▁``; a ``▁`` of the text becomes the two-character token ``\▁``, which no
+    other text can become. Carriage returns that end a line are dropped.
+    """
+
+    name = "char"
+    _TOKEN: ClassVar[dict[str, str]] = {" ": "▁", "▁": "\\▁"}
+    _CHARACTER: ClassVar[dict[str, str]] = {token: char for char, token in _TOKEN.items()}
+
+    def tokenize(self, line: str) -> list[str]:
+        """Split into characters."""
+        token = self._TOKEN
+        return [token.get(character, character) for character in line.rstrip("\r")]
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        """Join the characters."""
+        return "".join([self._CHARACTER.get(token, token) for token in tokens])
+
+    @classmethod
+    def restorer(cls, settings: Mapping[str, Any]) -> Callable[[str], str]:
+        """Return what parts tokens at spaces alone, as any other white space is one."""
+        detokenize = cls(**settings).detokenize
+        return lambda line: detokenize(line.rstrip("\r").split(" "))
+
+    def surface(self, token: str) -> tuple[str, Sequence[int]]:
+        """Show spaces as they were."""
+        raw = self._CHARACTER.get(token, token)
+        return raw, range(len(raw)) if len(raw) == len(token) else [0] * len(token)

@@ -1,0 +1,105 @@
+"""KyTea's model files: unpacked, and checked before they are loaded."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import re
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+from nmtflex.errors import DataError
+
+_HEADER = re.compile(rb"KyTea (\S+) (\S+) (\S+)\n")
+_CLASSES = b"KTHRDO"  # the names of character classes, which precede a model's characters
+# Loads a model and segments with it. A damaged one can end the process that loads it.
+_TRIAL = """
+import sys, vaporetto
+model = sys.stdin.buffer.read()
+try:
+    vaporetto.Vaporetto.create_from_kytea_model(model).tokenize("私はNew Yorkへ1回行く。")
+except ValueError as error:
+    sys.exit(str(error))
+"""
+
+
+def read_model(path: Path) -> bytes:
+    """Return the content of a model file, unpacked if gzip, xz or zstd packed it.
+
+    Raises:
+        DataError: The file is missing, unreadable, damaged, or no model.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"{path}: {error.strerror}; give KyTea's model file with --kytea-model"
+        ) from error
+    try:
+        data = _unpack(data)
+    except (EOFError, OSError, lzma.LZMAError, zlib.error, ValueError) as error:
+        raise DataError(f"{path}: packed and damaged: {error}; copy it anew") from error
+    header = _HEADER.match(data)
+    if not header:
+        raise DataError(
+            f"{path}: not a model of KyTea: it begins with {data[:12]!r}, not with 'KyTea'; give "
+            f"KyTea's model file with --kytea-model"
+        )
+    _, form, encoding = (part.decode("latin-1") for part in header.groups())
+    if form != "B":
+        raise DataError(
+            f"{path}: a KyTea model of form {form!r}, but only binary ones (B) can be read; train "
+            f"it without -modtext"
+        )
+    if encoding != "utf8":
+        raise DataError(
+            f"{path}: a KyTea model for {encoding!r} text; take one for utf8, as jp-0.4.7-5"
+        )
+    return data
+
+
+def _unpack(data: bytes) -> bytes:
+    """Undo what the first bytes say; KyTea's own site offers gzip."""
+    if data.startswith(b"\x1f\x8b"):
+        return gzip.decompress(data)
+    if data.startswith(b"\xfd7zXZ\0"):
+        return lzma.decompress(data)
+    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        import zstandard
+
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        try:
+            data = frame.decompress(data)
+        except zstandard.ZstdError as error:
+            raise ValueError(str(error)) from error
+        if not frame.eof:
+            raise EOFError("the zstd data end too early")
+    return data
+
+
+def check_model(data: bytes, path: Path) -> None:
+    """Load a model in a process of its own, which a damaged one may end or fill with noise.
+
+    Args:
+        data: The unpacked model.
+        path: Where it is from.
+
+    Raises:
+        DataError: It cannot be loaded.
+    """
+    trial = subprocess.run(
+        [sys.executable, "-c", _TRIAL], input=data, capture_output=True, check=False
+    )
+    if trial.returncode:
+        lines = trial.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if trial.returncode == 1 and lines else "it cannot be loaded"
+        raise DataError(f"{path}: a damaged model of KyTea: {reason}; copy it anew")
+
+
+def characters_of(data: bytes) -> str:
+    """Return the characters that a model was trained on."""
+    start = data.find(_CLASSES)
+    end = data.find(b"\0", start)
+    return "" if start < 0 else data[start:end].decode(errors="ignore")

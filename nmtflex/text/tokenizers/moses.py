@@ -1,0 +1,85 @@
+"""Moses' tokens."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from nmtflex.text.tokenizers.base import Tokenizer
+from nmtflex.text.tokenizers.moses_script import ESCAPES, MosesScript
+
+HYPHEN = "@-@"
+
+
+class MosesTokenizer(Tokenizer):
+    """The tokens of Moses' tokenizer.perl, and the way back by sacremoses' detokenizer.
+
+    Args:
+        language: Two-letter code for the abbreviations and apostrophes; "de-AT" counts as "de".
+        aggressive: Split hyphens between letters, as ``foo @-@ bar``; ``-a`` of the script.
+        escape: Write ``'`` as ``&apos;`` and so on; off, as ``-no-escape``, the way back leaves
+            entities alone too.
+    """
+
+    name = "moses"
+    _ENTITY = re.compile("|".join(map(re.escape, ESCAPES.values())))
+    _CHARACTER = {entity: character for character, entity in ESCAPES.items()}  # noqa: RUF012
+    # sacremoses' detokenizer fails on these: Czech kniha' -li is one word.
+    _CZECH_DASH = re.compile(r"(?<=[^\W\d_]') ([-–]) (?=li |mail)", re.IGNORECASE)
+
+    def __init__(self, language: str, aggressive: bool = False, escape: bool = True) -> None:
+        import sacremoses
+
+        self.language = language
+        self.aggressive = aggressive
+        self.escape = escape
+        self._short = re.split("[-_]", language)[0].lower()
+        self._script = MosesScript(self._short, aggressive, escape)
+        self._join = sacremoses.MosesDetokenizer(self._short)
+
+    def tokenize(self, line: str) -> list[str]:
+        """Split as the current tokenizer.perl does."""
+        return self._script(line).split()
+
+    def text(self, line: str) -> str:
+        """Return the line of tokens that the script writes, blank for blank."""
+        return self._script(line)
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        """Join, and unescape where tokens are escaped, as detokenizer.perl does."""
+        if self._short == "cs":
+            tokens = self._CZECH_DASH.sub(r"\1", " ".join(tokens) + " ").split()
+        return self._join.detokenize(tokens, unescape=self.escape)
+
+    def surface(self, token: str) -> tuple[str, Sequence[int]]:
+        """Take each entity for the one character it stands for, and ``@-@`` for a hyphen."""
+        if self.aggressive and token == HYPHEN:
+            return "-", [0] * len(token)
+        if not self.escape or "&" not in token:
+            return token, range(len(token))
+        raw, owners, start = "", [], 0
+        while start < len(token):
+            entity = self._ENTITY.match(token, start)
+            found = entity[0] if entity else token[start]
+            owners += [len(raw)] * len(found)
+            raw += self._CHARACTER.get(found, found)
+            start += len(found)
+        return raw, owners
+
+    def describe(self) -> dict[str, Any]:
+        """Return name, language, options, and the versions of what knows abbreviations and letters.
+
+        The letters are those of the Unicode version that regex has.
+        """
+        versions = [
+            f"{name} {importlib.metadata.version(name)}" for name in ("sacremoses", "regex")
+        ]
+        return {
+            "name": self.name,
+            "language": self.language,
+            "aggressive": self.aggressive,
+            "escape": self.escape,
+            "version": " ".join(versions),
+        }

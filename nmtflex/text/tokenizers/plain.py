@@ -1,0 +1,21 @@
+"""No tokenizer: the text is tokens already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nmtflex.text.tokenizers.base import WORD, Tokenizer
+
+
+class NoneTokenizer(Tokenizer):
+    """Tokens are parted by ASCII white space already; any other white space belongs to its word."""
+
+    name = "none"
+
+    def tokenize(self, line: str) -> list[str]:
+        """Split at ASCII white space alone."""
+        return WORD.findall(line)
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        """Join by single spaces."""
+        return " ".join(tokens)

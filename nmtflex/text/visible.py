@@ -1,0 +1,18 @@
+"""Text that is shown to a person, in a terminal or a figure."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def visible(text: str) -> str:
+    """Return a text with U+FFFD in the place of what is no character: escape, DEL, U+FFFF.
+
+    A terminal would obey a control character, and SVG cannot hold it.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        "\ufffd" if unicodedata.category(character) in ("Cc", "Cn", "Cs") else character
+        for character in text
+    )

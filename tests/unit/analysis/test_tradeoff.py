@@ -1,0 +1,104 @@
+"""BLEU against computations, from the tables of sweeps."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from nmtflex.analysis.sweep import Point, as_csv
+from nmtflex.analysis.tradeoff import find_tables, read_points, table_facts, trade_offs
+from nmtflex.errors import DataError, RunError
+
+POINTS = [
+    Point(0.2, 100 / 3, None, 2.125, 3.0, 100),
+    Point(math.inf, 30.25, 0.75, 22.5, 9.0, 100),
+]
+HEADER = "tau,bleu,ribes,cps,seconds,sentences\n"
+
+
+def test_a_table_is_read_as_it_was_written(tmp_path):
+    (tmp_path / "table.csv").write_text(as_csv(POINTS))
+    assert read_points(tmp_path / "table.csv") == POINTS
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a table of nmtflex sweep, which begins tau,bleu,ribes,cps,seconds,sentences"),
+        (b"update,epoch\n", "not a table of nmtflex sweep, which begins tau"),
+        (b"\xff", "not a table of nmtflex sweep: not UTF-8"),
+        (HEADER.encode(), "has no points"),
+        (f"{HEADER}0.2,much,,2,3,100\n".encode(), "could not convert string to float: 'much'"),
+        (f"{HEADER}0.2,30,,2,3,100\n1,2\n".encode(), "table.csv:3: not a point of a sweep"),
+    ],
+)
+def test_other_files_are_named(tmp_path, content, message):
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read_points(path)
+    assert str(caught.value).startswith(str(path))
+    assert message in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"none\.csv: No such file"):
+        read_points(tmp_path / "none.csv")
+
+
+def test_runs_stand_for_their_sweeps(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    for name in ("sweep-valid-beam5.csv", "sweep-test-beam5.csv", "metrics.csv"):
+        (run / name).touch()
+    other = Path("other.csv")
+    expected = [run / "sweep-test-beam5.csv", run / "sweep-valid-beam5.csv", other]
+    assert find_tables([run, other]) == expected
+
+
+def test_a_run_without_sweep(tmp_path):
+    with pytest.raises(RunError) as caught:
+        find_tables([tmp_path])
+    message = f"{tmp_path} has no sweep-*.csv; make one with: nmtflex sweep {tmp_path}"
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sweep-valid-beam20.csv", ["flex", "valid", "beam 20"]),
+        ("sweep-a-b-beam5.csv", ["flex", "a-b", "beam 5"]),
+        ("mine.csv", ["mine", "", ""]),
+        ("sweep-valid.csv", ["sweep-valid", "", ""]),
+    ],
+)
+def test_the_name_of_a_table_says_what_it_is_of(name, expected):
+    assert list(table_facts(Path(name), "flex").values()) == expected
+
+
+def test_a_curve_a_table(texts):
+    valid = [point._replace(bleu=point.bleu - 1) for point in POINTS]
+    figure = trade_offs([("valid", valid[::-1]), ("test", POINTS)], "flex · beam 5")
+    [axes] = figure.axes
+    lines = {
+        line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines
+    }
+    cps = [2.125, 22.5]
+    assert lines == {"valid": (cps, [100 / 3 - 1, 29.25]), "test": (cps, [100 / 3, 30.25])}
+    assert len({line.get_color() for line in axes.lines}) == 2
+    assert len({line.get_marker() for line in axes.lines}) == 2
+    found = texts(figure)
+    for text in ("BLEU against computations", "score computations a step (CPS)", "BLEU"):
+        assert text in found
+    assert found.count("τ = 0.2") == found.count("no threshold") == 2
+    assert {"valid", "test", "flex · beam 5"} <= set(found)
+
+
+def test_one_curve_needs_no_legend(texts):
+    figure = trade_offs([("flex", POINTS)], "flex · test · beam 5")
+    assert not figure.legends
+    assert "flex · test · beam 5" in texts(figure)

@@ -1,0 +1,122 @@
+"""What the loops share: a search that grows, is reordered and shrinks, and scores by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+from nmtflex.attention import Attention, Sizes, build_attention
+from nmtflex.config import AttentionConfig
+
+SCORES = ["additive", "general", "dot"]
+SIZES = Sizes(query=4, feedback=3, states=4, keys=5, source_length=6)
+LENGTHS = [3, 8, 1, 5]
+# The hypothesis of the step before that each continues: a beam grows, is reordered and shrinks;
+# the sentence of one word is done after two steps.
+PARENTS = [
+    [0, 1, 2, 3],
+    [0, 0, 1, 1, 1, 2, 3],
+    [1, 0, 4, 2, 6, 6],
+    [1, 1, 2, 3, 5],
+    *([0, 1, 2, 3, 4] for _ in range(6)),
+]
+
+
+class Visit(NamedTuple):
+    """One hypothesis in one step, in lists and floats."""
+
+    step: int
+    hypothesis: int
+    parent: int
+    sentence: int
+    states: list[list[float]]  # real positions alone
+    query: list[float]
+    feedback: list[float]
+    seen: dict[str, Any]  # context and trace
+
+
+def build(config: AttentionConfig, seed: int = 1, sizes: Sizes = SIZES) -> Attention:
+    """Build a mechanism in float64 whose weights are large enough to make choices."""
+    torch.manual_seed(seed)
+    attention = build_attention(config, sizes).double()
+    for parameter in attention.parameters():
+        parameter.data.normal_()
+    return attention
+
+
+def sources(lengths: list[int] = LENGTHS, seed: int = 2) -> tuple[torch.Tensor, torch.Tensor]:
+    """Random encoder states [B, S, H], at padding too, and their mask."""
+    draw = torch.Generator().manual_seed(seed)
+    size = (len(lengths), max(lengths), SIZES.states)
+    states = torch.randn(size, generator=draw, dtype=torch.float64)
+    return states, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+
+
+@torch.no_grad()
+def visits(attention: Attention) -> Iterator[Visit]:
+    """Run all steps of ``PARENTS``, and yield what each hypothesis saw in each."""
+    states, mask = sources()
+    memory = attention.prepare(states, mask)
+    rows, state = torch.arange(len(LENGTHS)), attention.start(states)
+    for step, parents in enumerate(PARENTS):
+        rows, state = rows[parents], tuple(part[parents] for part in state)
+        query = 2 * torch.randn(len(rows), SIZES.query, dtype=torch.float64)
+        feedback = torch.randn(len(rows), SIZES.feedback, dtype=torch.float64)
+        context, state, trace = attention(query, feedback, memory, rows, state, trace=True)
+        parts = {"context": context, **trace._asdict()}
+        for n, (sentence, parent) in enumerate(zip(rows.tolist(), parents, strict=True)):
+            seen = {
+                name: part[n].tolist()
+                for name, part in parts.items()
+                if part is not None and name != "alpha"
+            }
+            real = states[sentence, : LENGTHS[sentence]].tolist()
+            h, i = query[n].tolist(), feedback[n].tolist()
+            yield Visit(step, n, parent, sentence, real, h, i, seen)
+
+
+def check(seen: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Compare a visit with a loop: the same quantities, and weights on real positions alone."""
+    assert seen.keys() == expected.keys()
+    length = len(expected["weights"])
+    assert set(seen["weights"][length:]) <= {0.0}
+    for name, value in expected.items():
+        got = seen[name][:length] if name == "weights" else seen[name]
+        assert got == pytest.approx(value, abs=1e-12), name
+
+
+def softmax_within(scores: dict[int, float], length: int) -> list[float]:
+    """The softmax over the positions that have a score; the others weigh 0."""
+    total = sum(math.exp(score) for score in scores.values())
+    return [math.exp(scores[s]) / total if s in scores else 0.0 for s in range(length)]
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def score_by_hand(attention, name, h, s):
+    """Eq. 3 of Shu and Nakayama; eq. 8 of Luong et al."""
+    weights = {key: value.tolist() for key, value in attention.score.state_dict().items()}
+    if name == "additive":
+        hidden = [
+            math.tanh(dot(w, h) + dot(u, s) + b)
+            for w, u, b in zip(
+                weights["query.weight"],
+                weights["states.weight"],
+                weights["query.bias"],
+                strict=True,
+            )
+        ]
+        return dot(weights["v"], hidden)
+    if name == "general":
+        return dot(h, [dot(row, s) for row in weights["states.weight"]])
+    return dot(h, s)

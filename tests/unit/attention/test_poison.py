@@ -1,0 +1,234 @@
+"""What is counted as skipped is really skipped: NaN there changes nothing.
+
+NaN is no number that a weight of 0 could hide: 0 x NaN is NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from loops import LENGTHS, SCORES, SIZES, build, sources
+
+from nmtflex.attention import Attention, State, Trace
+from nmtflex.config import FlexibleConfig, GlobalConfig, LocalMConfig, LocalPConfig, MemoryConfig
+
+ROWS = torch.tensor([0, 0, 1, 1, 1, 2, 3])
+POSITIONS = range(max(LENGTHS))
+
+
+class Scene(NamedTuple):
+    """Seven hypotheses of four sentences, about to take a step in mid-sentence."""
+
+    attention: Attention
+    memory: Any
+    query: torch.Tensor
+    feedback: torch.Tensor
+    rows: torch.Tensor | None
+    state: State
+
+    def step(self, memory: Any) -> tuple[torch.Tensor, State, Trace]:
+        return self.attention(self.query, self.feedback, memory, self.rows, self.state, trace=True)
+
+    def with_nan(self, where: torch.Tensor, *parts: str) -> Any:
+        """Return the memory with NaN at positions ``where`` [B, S] of keys or values or both."""
+        return self.memory._replace(**{
+            part: getattr(self.memory, part).masked_fill(where[..., None], math.nan)
+            for part in parts
+        })
+
+
+@torch.no_grad()
+def scene(config, tau=None, rows=ROWS, steps=2) -> Scene:
+    attention = build(config)
+    if tau is not None:
+        attention.set_threshold(tau)
+    states, mask = sources()
+    memory, state = attention.prepare(states, mask), attention.start(states)
+    count = len(LENGTHS)
+    if rows is not None:
+        state, count = tuple(part[rows] for part in state), len(rows)
+    for _ in range(steps + 1):
+        query = torch.randn(count, SIZES.query, dtype=torch.float64)
+        feedback = torch.randn(count, SIZES.feedback, dtype=torch.float64)
+        before, (_, state, _) = state, attention(query, feedback, memory, rows, state)
+    return Scene(attention, memory, query, feedback, rows, before)
+
+
+@pytest.fixture(
+    params=[
+        *(
+            (options(window=1, score=s), None)
+            for options in (LocalMConfig, LocalPConfig)
+            for s in SCORES
+        ),
+        *((options(window=2), None) for options in (LocalMConfig, LocalPConfig)),
+        *((FlexibleConfig(score=s), 0.05) for s in SCORES),
+        (FlexibleConfig(gate_feedback=False), 0.5),
+        (FlexibleConfig(), 0.0),
+    ],
+    ids=str,
+)
+def windowed(request: pytest.FixtureRequest) -> Scene:
+    return scene(*request.param)
+
+
+def sentences(rows):
+    return range(len(LENGTHS)) if rows is None else rows.tolist()
+
+
+def outside(trace, rows):
+    """For each hypothesis, the positions [B, S] that its step is to skip: all but its window."""
+    skipped = torch.ones(len(trace.computed), len(LENGTHS), max(LENGTHS), dtype=torch.bool)
+    for n, sentence in enumerate(sentences(rows)):
+        skipped[n, sentence, trace.window_start[n] : trace.window_stop[n]] = False
+    return skipped
+
+
+def test_the_scenes_skip_something_and_read_something(windowed):
+    _, _, trace = windowed.step(windowed.memory)
+    lengths = torch.tensor(LENGTHS)[ROWS]
+    assert (trace.computed >= 1).all()
+    assert (trace.computed <= lengths).all()
+    assert trace.computed.sum() <= 0.8 * lengths.sum()
+
+
+def test_nan_outside_a_window_and_at_padding_changes_nothing(windowed):
+    context, state, trace = windowed.step(windowed.memory)
+    for n, skipped in enumerate(outside(trace, ROWS)):
+        memory = windowed.with_nan(skipped, "keys", "values")
+        found, found_state, found_trace = windowed.step(memory)
+        assert torch.isfinite(found[n]).all()
+        assert torch.equal(found[n], context[n])
+        for part, expected in zip(found_state + found_trace, state + trace, strict=True):
+            assert expected is None or torch.equal(part[n], expected[n])
+
+
+@pytest.mark.parametrize("part", ["keys", "values"])
+def test_every_position_of_a_window_is_read_and_no_other(windowed, part):
+    _, _, trace = windowed.step(windowed.memory)
+    read = torch.zeros(len(ROWS), max(LENGTHS), dtype=torch.bool)
+    for s in POSITIONS:
+        where = torch.zeros(len(LENGTHS), max(LENGTHS), dtype=torch.bool)
+        where[:, s] = True
+        context, _, _ = windowed.step(windowed.with_nan(where, part))
+        read[:, s] = context.isnan().all(1)
+    assert read.tolist() == [
+        [start <= s < stop for s in POSITIONS]
+        for start, stop in zip(trace.window_start, trace.window_stop, strict=True)
+    ]
+    assert trace.computed.tolist() == read.sum(1).tolist()
+
+
+def test_no_more_scores_are_made_than_the_widest_window_holds(windowed):
+    made = []
+    hook = windowed.attention.score.register_forward_hook(lambda *call: made.append(call[-1]))
+    _, _, trace = windowed.step(windowed.memory)
+    hook.remove()
+    [scores] = made
+    assert scores.numel() == len(ROWS) * trace.computed.max()
+
+
+def test_nan_at_padding_before_the_keys_are_projected_changes_nothing(windowed):
+    states, mask = sources()
+    poisoned = states.masked_fill(~mask[..., None], math.nan)
+    expected, _, _ = windowed.step(windowed.attention.prepare(states, mask))
+    found, _, _ = windowed.step(windowed.attention.prepare(poisoned, mask))
+    assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("config", [GlobalConfig(), FlexibleConfig()], ids=str)
+@pytest.mark.parametrize("part", ["keys", "values"])
+def test_where_all_is_computed_nan_anywhere_is_seen(config, part):
+    everywhere = scene(config)
+    for s in range(min(LENGTHS)):
+        where = torch.zeros(len(LENGTHS), max(LENGTHS), dtype=torch.bool)
+        where[:, s] = True
+        context, _, _ = everywhere.step(everywhere.with_nan(where, part))
+        assert context.isnan().all()
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("options", [LocalMConfig, LocalPConfig])
+def test_nan_outside_the_windows_leaves_the_gradients_of_training(options, score):
+    training = scene(options(window=1, score=score), rows=None)
+    _, _, trace = training.step(training.memory)
+    skipped = outside(trace, None).all(0)
+
+    def gradients(memory):
+        leaves = [part.detach().clone().requires_grad_() for part in memory[:2]]
+        training.attention.zero_grad()
+        query = training.query.clone().requires_grad_()
+        context, _, _ = training._replace(query=query).step(
+            memory._replace(keys=leaves[0], values=leaves[1])
+        )
+        context.square().sum().backward()
+        weights = [w.grad for w in training.attention.parameters() if w.grad is not None]
+        return [leaf.grad for leaf in (*leaves, query)] + weights
+
+    expected = gradients(training.memory)
+    found = gradients(training.with_nan(skipped, "keys", "values"))
+    assert all(torch.isfinite(gradient).all() for gradient in found)
+    for gradient, other in zip(found, expected, strict=True):
+        assert torch.equal(gradient, other)
+    keys, values = found[:2]
+    assert (keys[skipped] == 0).all()
+    assert (values[skipped] == 0).all()
+    assert (values[~skipped] != 0).all()
+
+
+@pytest.mark.parametrize("position_encoding", [True, False])
+@pytest.mark.parametrize("encoder_scoring", ["softmax", "sigmoid"])
+def test_memory_keeps_nothing_of_the_encoder_states(encoder_scoring, position_encoding):
+    config = MemoryConfig(K=3, encoder_scoring=encoder_scoring, position_encoding=position_encoding)
+    attention = build(config)
+    with torch.no_grad():
+        states, mask = sources()
+        memory = attention.prepare(states, mask)
+        query, feedback = torch.randn(7, 4).double(), torch.zeros(7, 3).double()
+        before, _, seen = attention(query, feedback, memory, ROWS, (), trace=True)
+        states.fill_(math.nan)
+        mask.fill_(False)
+        after, _, found = attention(query, feedback, memory, ROWS, (), trace=True)
+    assert torch.isfinite(after).all()
+    assert torch.equal(after, before)
+    for part, expected in zip(found, seen, strict=True):
+        assert expected is None or torch.equal(part, expected)
+
+
+def test_a_step_of_memory_reads_the_slots_alone():
+    attention = build(MemoryConfig(K=3))
+    memory = attention.prepare(*sources())
+    query, feedback = torch.randn(7, 4).double(), torch.zeros(7, 3).double()
+    before, _, _ = attention(query, feedback, memory, ROWS, ())
+    poisoned = memory._replace(alpha=torch.full_like(memory.alpha, math.nan))
+    after, _, _ = attention(query, feedback, poisoned, ROWS, (), trace=True)
+    assert torch.equal(after, before)
+
+
+@pytest.mark.parametrize(
+    ("config", "tau"),
+    [
+        (GlobalConfig(), None),
+        (LocalMConfig(), None),
+        (LocalPConfig(), None),
+        (FlexibleConfig(), None),
+        (FlexibleConfig(), 1.38),
+        (MemoryConfig(), None),
+    ],
+    ids=str,
+)
+def test_nan_in_the_weights_is_seen_in_the_context_and_is_no_crash(config, tau):
+    """The search finds NaN in the probabilities, and tells it in one line."""
+    attention = build(config)
+    if tau is not None:
+        attention.set_threshold(tau)
+    for parameter in attention.parameters():
+        parameter.data.fill_(math.nan)
+    states, mask = sources()
+    query, feedback = torch.ones(4, 4).double(), torch.zeros(4, 3).double()
+    start = attention.start(states)
+    context, _, _ = attention(query, feedback, attention.prepare(states, mask), None, start)
+    assert context.isnan().all()

@@ -1,0 +1,324 @@
+"""Windows and the count of score computations, for any shape, length, gate and threshold."""
+
+from __future__ import annotations
+
+import functools
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from loops import SCORES, SIZES, build
+
+from nmtflex.attention import FlexibleAttention
+from nmtflex.attention.source import Window, attend_all, attend_within
+from nmtflex.config import (
+    FlexibleConfig,
+    GlobalConfig,
+    LocalMConfig,
+    LocalPConfig,
+    MemoryConfig,
+    ModelConfig,
+    NoneConfig,
+    SearchConfig,
+)
+from nmtflex.decoding.search import beam_search
+from nmtflex.decoding.tally import Tally
+from nmtflex.model.seq2seq import build_model
+from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
+
+FEW = settings(max_examples=20, deadline=None, derandomize=True)
+SOME = settings(max_examples=40, deadline=None, derandomize=True)
+MANY = settings(max_examples=120, deadline=None, derandomize=True)
+DTYPES = st.sampled_from([torch.float32, torch.float64])
+GATES = st.sampled_from([0.0, 1.0, 5e-324, 1e-40, 1e-30, 1e-8]) | st.floats(0, 1)
+SIGMAS = st.sampled_from([0.5, 1.5, 5.0]) | st.floats(0.1, 20)
+TAUS = st.sampled_from([0.0, 1e-6, 1.38]) | st.floats(1e-6, 50)
+
+
+class Situation(NamedTuple):
+    """Hypotheses before a step of flexible attention."""
+
+    attention: FlexibleAttention
+    gate: torch.Tensor  # [N]
+    focus: torch.Tensor  # [N]
+    lengths: torch.Tensor  # [N]
+
+    def penalty(self, n: int, position: int) -> torch.Tensor:
+        return self.attention.penalty(torch.tensor(position), self.gate[n], self.focus[n])
+
+    def nearest(self, n: int) -> int:
+        """The position nearest the focus, the first of two, in exact arithmetic."""
+        focus = Fraction(self.focus[n].item())
+        return min(range(int(self.lengths[n])), key=lambda s: abs(s - focus))
+
+
+@st.composite
+def situations(draw):
+    lengths = draw(st.lists(st.integers(1, 24), min_size=1, max_size=3))
+    gates = [draw(GATES) for _ in lengths]
+    focuses = [
+        draw(
+            st.floats(0, length - 1)
+            | st.integers(0, length - 1).map(float)
+            | st.integers(0, 2 * length - 2).map(lambda halves: halves / 2)
+        )
+        for length in lengths
+    ]
+    attention = build(FlexibleConfig(sigma=draw(SIGMAS)))
+    dtype = draw(DTYPES)
+    situation = Situation(
+        attention,
+        torch.tensor(gates, dtype=dtype),
+        torch.tensor(focuses, dtype=dtype),
+        torch.tensor(lengths),
+    )
+    attention.set_threshold(draw(TAUS | thresholds_at_an_edge(situation)))
+    return situation
+
+
+@st.composite
+def thresholds_at_an_edge(draw, situation):
+    """The penalty of a position itself, or the next number above it."""
+    n = draw(st.integers(0, len(situation.lengths) - 1))
+    penalty = situation.penalty(n, draw(st.integers(0, int(situation.lengths[n]) - 1)))
+    if draw(st.booleans()):
+        penalty = torch.nextafter(penalty, torch.tensor(math.inf, dtype=penalty.dtype))
+    tau = penalty.item()
+    assume(tau == 0 or tau >= 1e-30)
+    return tau
+
+
+@MANY
+@given(situations())
+def test_the_window_is_the_positions_below_the_threshold_or_the_nearest(situation):
+    attention = situation.attention
+    start, stop = attention.window(situation.gate, situation.focus, situation.lengths)
+    for n, length in enumerate(situation.lengths.tolist()):
+        below = [s for s in range(length) if situation.penalty(n, s) < attention.tau]
+        assert list(range(start[n], stop[n])) == (below or [situation.nearest(n)])
+
+
+@st.composite
+def batches(draw):
+    """Lengths of sentences, and the sentence of each hypothesis in ascending order."""
+    lengths = draw(st.lists(st.integers(1, 12), min_size=1, max_size=4))
+    of = st.integers(0, len(lengths) - 1)
+    return lengths, sorted(draw(st.lists(of, min_size=1, max_size=6)))
+
+
+def numbers(seed, *size, dtype=torch.float64):
+    return torch.randn(size, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def prepared(attention, lengths, dtype=torch.float64):
+    states = numbers(1, len(lengths), max(lengths), SIZES.states, dtype=dtype)
+    return attention.prepare(states, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None])
+
+
+@SOME
+@given(batches(), st.sampled_from(SCORES), st.data())
+def test_a_window_is_all_positions_with_an_infinite_penalty_outside(batch, score, data):
+    lengths, rows = batch
+    attention = build(GlobalConfig(score=score))
+    memory, query = prepared(attention, lengths), numbers(2, len(rows), SIZES.query)
+    bounds = [sorted(data.draw(st.integers(0, lengths[row] - 1)) for _ in "ab") for row in rows]
+    start, last = torch.tensor(bounds).unbind(1)
+    rows = torch.tensor(rows)
+    penalty = numbers(3, len(rows), max(lengths)).abs()
+    places = torch.arange(max(lengths))
+    outside = (places < start[:, None]) | (places > last[:, None])
+    everywhere = penalty.masked_fill(outside, math.inf)
+    expected = attend_all(attention.score, query, memory, rows, everywhere)
+    window = Window(start, last + 1, rows)
+    penalty = penalty.gather(1, window.positions)
+    context, weights = attend_within(attention.score, query, memory, window, penalty)
+    torch.testing.assert_close(context, expected[0], rtol=0, atol=1e-12)
+    laid_out = window.lay_out(weights, max(lengths))
+    torch.testing.assert_close(laid_out, expected[1], rtol=0, atol=1e-12)
+
+
+@SOME
+@given(batches(), TAUS | st.just(math.inf), DTYPES, SIGMAS)
+def test_flexible_weights_sum_to_1_in_the_window_and_the_focus_stays_in_the_source(
+    batch, tau, dtype, sigma
+):
+    lengths, rows = batch
+    attention = build(FlexibleConfig(sigma=sigma)).to(dtype)
+    attention.set_threshold(tau)
+    memory = prepared(attention, lengths, dtype)
+    rows = torch.tensor(rows)
+    state = tuple(part[rows] for part in attention.start(memory.values))
+    tolerance = 50 * torch.finfo(dtype).eps
+    for step in range(3):
+        query = numbers(step, len(rows), SIZES.query, dtype=dtype)
+        feedback = numbers(step + 9, len(rows), SIZES.feedback, dtype=dtype)
+        _, state, trace = attention(query, feedback, memory, rows, state, trace=True)
+        for n, row in enumerate(rows.tolist()):
+            start, stop = trace.window_start[n].item(), trace.window_stop[n].item()
+            assert 0 <= start < stop <= lengths[row]
+            assert trace.computed[n] == stop - start
+            weights = trace.weights[n]
+            assert weights[start:stop].sum().item() == pytest.approx(1, abs=tolerance)
+            assert (weights[:start] == 0).all()
+            assert (weights[stop:] == 0).all()
+            assert 0 <= state[0][n] <= (lengths[row] - 1) * (1 + tolerance)
+
+
+@SOME
+@given(batches(), st.integers(1, 5), st.integers(0, 30))
+def test_the_window_of_local_m_is_what_lies_within_reach_of_the_step(batch, reach, step):
+    lengths, rows = batch
+    attention = build(LocalMConfig(window=reach))
+    memory = prepared(attention, lengths)
+    state = (torch.full((len(rows),), step),)
+    query, feedback = numbers(2, len(rows), SIZES.query), numbers(3, len(rows), SIZES.feedback)
+    _, state, trace = attention(query, feedback, memory, torch.tensor(rows), state, trace=True)
+    for n, row in enumerate(rows):
+        centre = min(step, lengths[row] - 1)
+        expected = [s for s in range(lengths[row]) if abs(s - centre) <= reach]
+        assert list(range(trace.window_start[n], trace.window_stop[n])) == expected
+        assert trace.computed[n] == len(expected)
+    assert state[0].tolist() == [step + 1] * len(rows)
+
+
+@SOME
+@given(batches(), st.integers(1, 5), DTYPES, st.integers(0, 1000), st.floats(0, 30))
+def test_the_window_of_local_p_is_what_lies_within_reach_of_the_centre(
+    batch, reach, dtype, seed, push
+):
+    lengths, rows = batch
+    attention = build(LocalPConfig(window=reach)).to(dtype)
+    attention.centre[2].weight.data *= push  # anywhere, the ends included
+    memory = prepared(attention, lengths, dtype)
+    query = numbers(seed, len(rows), SIZES.query, dtype=dtype)
+    feedback = numbers(3, len(rows), SIZES.feedback, dtype=dtype)
+    _, _, trace = attention(query, feedback, memory, torch.tensor(rows), (), trace=True)
+    for n, row in enumerate(rows):
+        centre = trace.focus[n].item()
+        assert 0 <= centre <= lengths[row]
+        distances = [abs(s - centre) for s in range(lengths[row])]
+        rounded = centre != round(centre)  # whole numbers are exact
+        assume(not rounded or all(abs(d - reach) > 1e-5 for d in distances))
+        expected = [s for s, distance in enumerate(distances) if distance <= reach]
+        assert list(range(trace.window_start[n], trace.window_stop[n])) == expected
+        assert trace.computed[n] == len(expected)
+
+
+class Recorder:
+    """A model, and what each of its steps was given and looked at."""
+
+    def __init__(self, model):
+        self.model = model
+        self.device = model.device
+        self.encode = model.encode
+        self.encoding_computations = model.encoding_computations
+        self.steps = []
+
+    def step(self, memory, rows, state, tokens, trace=False):
+        output = self.model.step(memory, rows, state, tokens, trace)
+        self.steps.append((rows.tolist(), tokens.tolist(), state[-1], output.trace))
+        return output
+
+
+def count_by_hand(config, tau, length, carried, trace, n):
+    """The scores that one hypothesis needs in one step, position by position."""
+    positions = range(length)
+    if isinstance(config, FlexibleConfig):
+        gate, focus = trace.gate[n].item(), carried[n].item()
+        penalties = [gate * ((s - focus) * (s - focus)) / (2 * config.sigma**2) for s in positions]
+        return max(1, sum(penalty < tau for penalty in penalties))
+    if isinstance(config, LocalMConfig):
+        centre = min(int(carried[n]), length - 1)
+        return sum(abs(s - centre) <= config.window for s in positions)
+    if isinstance(config, LocalPConfig):
+        centre = trace.focus[n].item()
+        return sum(abs(s - centre) <= config.window for s in positions)
+    return {"none": 0, "global": length, "memory": getattr(config, "K", 0)}[config.kind]
+
+
+@functools.cache
+def small_model(config, decoder):
+    torch.manual_seed(3)
+    shape = ModelConfig(
+        attention=config, decoder=decoder, embedding_size=4, encoder_size=2, decoder_size=4
+    )
+    model = build_model(shape, 9, 9, 9).double().eval()
+    for parameter in model.parameters():
+        parameter.data.normal_()
+    return model
+
+
+def averages(sources, counts):
+    """Scores a (hypothesis, step) pair, for each sentence; then the mean."""
+    ratios = [sum(counts[row]) / len(counts[row]) for row in range(len(sources))]
+    return sum(ratios) / len(ratios)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        NoneConfig(),
+        GlobalConfig(),
+        LocalMConfig(window=1),
+        LocalPConfig(window=2),
+        FlexibleConfig(),
+        FlexibleConfig(sigma=0.7, gate_feedback=False),
+        MemoryConfig(K=3),
+    ],
+    ids=str,
+)
+def test_cps_is_a_count_one_by_one(config):
+    @FEW
+    @given(
+        st.lists(st.lists(st.integers(4, 8), min_size=1, max_size=12), min_size=1, max_size=5),
+        TAUS | st.just(math.inf),
+        st.integers(1, 4),
+        st.integers(1, 6),
+        st.sampled_from(["bahdanau", "luong"]),
+    )
+    def check(sources, tau, beam, max_length, decoder):
+        model = small_model(config, decoder)
+        if isinstance(config, FlexibleConfig):
+            model.decoder.attention.set_threshold(tau)
+        recorder, tally = Recorder(model), Tally()
+        limits = SearchConfig(beam=beam, max_length=max_length)
+        found = beam_search([recorder], sources, limits, tally)
+        counts = [[] for _ in sources]
+        for rows, _, carried, trace in recorder.steps:
+            for n, row in enumerate(rows):
+                length = len(sources[row])
+                counts[row].append(count_by_hand(config, tau, length, carried, trace, n))
+        assert tally.cps == pytest.approx(averages(sources, counts), abs=1e-12)
+        assert tally.encoding == pytest.approx(
+            sum(getattr(config, "K", 0) * len(source) for source in sources) / len(sources)
+        )
+        # The first step has one hypothesis; in each later one every slot of the beam has one
+        # until it is finished, the step of EOS included.
+        for hypotheses, counted in zip(found, counts, strict=True):
+            assert len(hypotheses) == beam
+            assert len(counted) == sum(len(h.ids) + 1 for h in hypotheses) - (beam - 1)
+        assert all(token == BOS_ID for token in recorder.steps[0][1])
+        for _, tokens, _, _ in recorder.steps[1:]:  # nothing follows an end
+            assert not {PAD_ID, EOS_ID} & set(tokens)
+
+    check()
+
+
+@FEW
+@given(st.lists(st.lists(st.integers(4, 8), min_size=1, max_size=12), min_size=2, max_size=4), TAUS)
+def test_cps_of_a_batch_is_the_mean_of_its_sentences_alone(sources, tau):
+    model = small_model(FlexibleConfig(), "bahdanau")
+    model.decoder.attention.set_threshold(tau)
+    config = SearchConfig(beam=3, max_length=5)
+
+    def cps(batch):
+        tally = Tally()
+        beam_search([model], batch, config, tally)
+        return tally.cps
+
+    alone = [cps([source]) for source in sources]
+    assert cps(sources) == pytest.approx(sum(alone) / len(alone), abs=1e-12)

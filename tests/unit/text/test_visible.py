@@ -1,0 +1,28 @@
+"""What is no character is not shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from nmtflex.text.visible import visible
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a b", "日本　語", "naïve ἀλήθεια", "😀", "a\u200db", "\ufffd"]
+)
+def test_what_can_be_shown_stays(text):
+    assert visible(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31mb", "a?[31mb"),
+        ("\x00\t\n\r\x7f", "?????"),
+        ("\x85\x9b", "??"),
+        ("\ufffe日\uffff", "?日?"),
+        ("\ud800", "?"),
+    ],
+)
+def test_what_a_terminal_obeys_or_xml_forbids_is_replaced(text, shown):
+    assert visible(text) == shown.replace("?", "\ufffd")
