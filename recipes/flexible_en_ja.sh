@@ -23,9 +23,12 @@ for seed in ${SEEDS:-1 2 3}; do
       --output "$OUT/enja-$attention-$seed.test.ja"
   done
 
+  # The paper's finetuning, and the same under a threshold.
   $NMTFLEX finetune "$OUT/enja-flexible-$seed" --run "$OUT/enja-finetuned-$seed" \
     --beta 0.1 --epochs 1 --seed "$seed"
-  for run in flexible finetuned; do
+  $NMTFLEX finetune "$OUT/enja-flexible-$seed" --run "$OUT/enja-under-$seed" \
+    --beta 0.1 --epochs 1 --train-tau 1 --tau 1 --seed "$seed"
+  for run in flexible finetuned under; do
     tau=$(chosen_tau "$OUT/enja-$run-$seed" "$TAUS")
     $NMTFLEX eval "$OUT/enja-$run-$seed" --split test --beam 5 --tau "${tau:-auto}" \
       --output "$OUT/enja-$run-tau-$seed.test.ja"

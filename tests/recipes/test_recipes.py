@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "recipes"
 WITH_DATA = {
     "multi30k_de_en.sh": {"preprocess": 1, "train": 1, "eval": 1},
     "small_parallel_en_ja.sh": {"preprocess": 1, "train": 1, "eval": 1},
-    "flexible_en_ja.sh": {"preprocess": 1, "train": 6, "finetune": 3, "sweep": 6, "eval": 12},
+    "flexible_en_ja.sh": {"preprocess": 1, "train": 6, "finetune": 6, "sweep": 9, "eval": 15},
     "kftt_en_ja.sh": {"preprocess": 1, "train": 1, "finetune": 1, "sweep": 4, "eval": 2},
 }
 COMMANDS = WITH_DATA | {"copy_task.sh": {"generate": 1, "preprocess": 1, "train": 5, "eval": 5}}
