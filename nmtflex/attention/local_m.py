@@ -72,14 +72,4 @@ class LocalMAttention(Attention):
         state = (step + 1,)
         if not trace:
             return context, state, None
-        return (
-            context,
-            state,
-            Trace(
-                computed=window.sizes,
-                weights=window.lay_out(weights, memory.mask.shape[1]),
-                focus=centre,
-                window_start=window.start,
-                window_stop=window.stop,
-            ),
-        )
+        return context, state, window.trace(weights, memory.mask.shape[1], centre)

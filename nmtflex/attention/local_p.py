@@ -83,14 +83,4 @@ class LocalPAttention(Attention):
         context, weights = attend_within(self.score, query, memory, window, damping=damping)
         if not trace:
             return context, state, None
-        return (
-            context,
-            state,
-            Trace(
-                computed=window.sizes,
-                weights=window.lay_out(weights, memory.mask.shape[1]),
-                focus=centre,
-                window_start=window.start,
-                window_stop=window.stop,
-            ),
-        )
+        return context, state, window.trace(weights, memory.mask.shape[1], centre)

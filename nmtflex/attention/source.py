@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from nmtflex.attention.base import Trace
 from nmtflex.attention.grouping import Groups
 from nmtflex.attention.scores import Score
 
@@ -95,6 +96,16 @@ class Window:
         """Put weights [N, W] at their positions: [N, S], zeros outside the windows."""
         laid = weights.new_zeros(len(weights), length)
         return laid.scatter_add(1, self.positions, weights * self.inside)
+
+    def trace(self, weights: Tensor, length: int, centre: Tensor) -> Trace:
+        """Tell of a step whose weights [N, W] lie about a centre [N], in sources of S positions."""
+        return Trace(
+            computed=self.sizes,
+            weights=self.lay_out(weights, length),
+            focus=centre,
+            window_start=self.start,
+            window_stop=self.stop,
+        )
 
 
 def attend_within(

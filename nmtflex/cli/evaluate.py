@@ -10,18 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nmtflex.cli.app import app
-from nmtflex.cli.bind import command
+from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note, print_table, write_line
 from nmtflex.config import (
     BatchConfig,
-    Config,
     DeviceConfig,
     EvalConfig,
     ScoreConfig,
     SearchConfig,
     ThresholdConfig,
-    flag_of,
-    options_of,
 )
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file
@@ -60,7 +57,9 @@ def evaluate(
     """
     _check_files(config)
     if config.run is None:
-        _refuse(search, threshold, batch, device)
+        refuse(
+            "is for translating with a run, not for scoring files", search, threshold, batch, device
+        )
         scored = _score_files(config, scores)
     else:
         scored = _score_run(config.run, config, scores, search, threshold, batch, device)
@@ -226,14 +225,3 @@ def _names(paths: Sequence[Path]) -> list[str]:
         counts[path] = counts.get(path, 0) + 1
         names.append(str(path) if counts[path] == 1 else f"{path} ({counts[path]})")
     return names
-
-
-def _refuse(*groups: Config) -> None:
-    """Refuse options of translation where nothing is translated."""
-    for group in groups:
-        for name, (_, option) in options_of(type(group)).items():
-            if (value := getattr(group, name)) != getattr(type(group)(), name):
-                raise OptionError(
-                    f"{flag_of(name, option)} {value} is for translating with a run, "
-                    f"not for scoring files"
-                )

@@ -10,7 +10,6 @@ are held in memory.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +30,7 @@ from nmtflex.corpus.store import MANIFEST, SIDES, PreparedCorpus, open_prepared,
 from nmtflex.corpus.words import Pieces, WordStore, numbering
 from nmtflex.corpus.workers import ordered_map
 from nmtflex.errors import DataError, OptionError
-from nmtflex.files import atomic_folder, write_json
+from nmtflex.files import atomic_folder, file_hash, write_json
 from nmtflex.text.bpe import BPE, learn_bpe, worth_learning_from
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
@@ -293,6 +292,4 @@ def _describe_input(path: Path, pairs: int) -> dict[str, Any]:
 
 
 def _digest(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": path.stat().st_size, "sha256": digest}
+    return {"bytes": path.stat().st_size, "sha256": file_hash(path)}
