@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -13,12 +12,12 @@ from nmtflex.analysis import figures
 from nmtflex.analysis.encoding import surface
 from nmtflex.analysis.learning import present, read_metrics
 from nmtflex.analysis.lengths import bleu_by_length, seconds_by_length
+from nmtflex.analysis.runs import Decoding, facts_of, model_facts, names, open_runs
 from nmtflex.analysis.sentence import Looked, look_at
 from nmtflex.analysis.style import tell_apart
 from nmtflex.analysis.tradeoff import find_tables, read_points, table_facts
 from nmtflex.config import (
     AutoFigure,
-    BatchConfig,
     ByLengthFigure,
     DeviceConfig,
     EncodingFigure,
@@ -26,33 +25,20 @@ from nmtflex.config import (
     LearningFigure,
     MemoryConfig,
     ModelConfig,
-    NoneConfig,
-    SearchConfig,
     SecondsFigure,
     SentenceFigure,
-    ThresholdConfig,
     TradeOffFigure,
 )
 from nmtflex.decoding.traces import Numbers
 from nmtflex.decoding.translator import Opened, open_translator
 from nmtflex.errors import OptionError
 from nmtflex.model.run import RunFolder, read_run_config
-from nmtflex.model.threshold import set_threshold
 from nmtflex.scoring.run_scores import read_split
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Report = Callable[[str], None]
-
-
-class Decoding(NamedTuple):
-    """The options of translating."""
-
-    search: SearchConfig
-    threshold: ThresholdConfig
-    batch: BatchConfig
-    device: DeviceConfig
 
 
 def draw(
@@ -95,7 +81,7 @@ def _sentence(
     opened = open_translator(path, *decoding)
     line, where = _line(opened, kind)
     looked = look_at(opened.translator, line)
-    run, *settings = _facts(opened, names([path])[0], decoding).values()
+    run, *settings = facts_of(opened, names([path])[0], decoding).values()
     caption = " · ".join([run, where, *settings, looked.computed])
     shown = kind.kind
     if isinstance(kind, AutoFigure):
@@ -179,7 +165,7 @@ def _learning(paths: Sequence[Path], kind: LearningFigure) -> Figure:
         model, beam = config["model"], config.get("train", {}).get("valid_beam")
         facts.append({
             "run": name,
-            **_model_facts(model),
+            **model_facts(model),
             "split": "valid",
             "beam": f"beam {beam}" if beam else "",
         })
@@ -198,7 +184,7 @@ def _trade_off(paths: Sequence[Path]) -> Figure:
     for table, run in zip(tables, runs, strict=True):
         folder = RunFolder(table.parent)
         model = read_run_config(folder)["model"] if folder.config.exists() else None
-        facts.append(table_facts(table, run) | _model_facts(model))
+        facts.append(table_facts(table, run) | model_facts(model))
     labels, caption = tell_apart(facts)
     curves = list(zip(labels, map(read_points, tables), strict=True))
     return figures.trade_offs(curves, caption)
@@ -209,13 +195,10 @@ def _by_length(
 ) -> Figure:
     """Translate a split with each run, and draw BLEU or seconds."""
     split, facts, measured = kind.split or "test", [], []
-    opened = [_open(path, decoding) for path in paths]
-    if decoding.threshold.tau is not None and all(one.tau is None for one in opened):
-        raise OptionError(f"--tau {decoding.threshold.tau} needs a run with flexible attention")
-    for one, name in zip(opened, names(paths), strict=True):
+    for one, name in zip(open_runs(paths, decoding), names(paths), strict=True):
         sources, references = read_split(one.run.folder.raw, split)
         report(f"{one.run.folder.path}: translating {len(sources):,} sentences of {split}")
-        facts.append({**_facts(one, name, decoding), "split": split})
+        facts.append({**facts_of(one, name, decoding), "split": split})
         if isinstance(kind, SecondsFigure):
             facts[-1] |= {"batch": f"batches of {decoding.batch.batch_sentences}"}
             facts[-1] |= {"device": _place(one, decoding.device)}
@@ -231,45 +214,9 @@ def _by_length(
     return figures.by_length(runs, "BLEU by source length", "BLEU (0 to 100)", caption)
 
 
-def _open(path: Path, decoding: Decoding) -> Opened:
-    """Open one run of several: a threshold is for those that have a penalty."""
-    opened = open_translator(path, *decoding._replace(threshold=ThresholdConfig()))
-    if not opened.run.model.decoder.attention.gated:
-        return opened
-    return opened._replace(tau=set_threshold(opened.run, decoding.threshold.tau))
-
-
-def _facts(opened: Opened, name: str, decoding: Decoding) -> dict[str, str]:
-    """Return what a caption says of a run that translates; its name comes first."""
-    run = opened.run
-    tau = "" if opened.tau is None else f", τ = {opened.tau:.4g}"
-    return {
-        "run": name,
-        **_model_facts(run.config["model"], tau),
-        "beam": f"beam {decoding.search.beam}",
-        "update": f"update {run.update:,}",
-    }
-
-
 def _place(opened: Opened, config: DeviceConfig) -> str:
     """Say what computes, and in which numbers."""
     device = str(opened.run.model.device)
     if device == "cpu":
         device += f" (threads: {torch.get_num_threads()})"
     return f"{device}, {config.dtype}"
-
-
-def _model_facts(model: dict[str, Any] | None, more: str = "") -> dict[str, str]:
-    """Return what a caption says of a model, as a run's config has it."""
-    if model is None:
-        return {"attention": "", "decoder": ""}
-    kind = model["attention"]["kind"]
-    kind = "no" if kind == NoneConfig.kind else kind
-    return {"attention": f"{kind} attention{more}", "decoder": f"{model['decoder']} decoder"}
-
-
-def names(paths: Sequence[Path]) -> list[str]:
-    """Return a short name for each folder: its own, or its path where others are called so too."""
-    own = {path: path.resolve().name for path in paths}
-    counts = Counter(own.values())
-    return [own[path] if counts[own[path]] == 1 else str(path) for path in paths]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from nmtflex.decoding.traces import Numbers, SentenceTrace
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import DataError
 from nmtflex.text.bpe import MARKER
-from nmtflex.text.pipeline import SidePipeline
+from nmtflex.text.pipeline import SidePipeline, TextPipeline
 
 END = "</s>"
 
@@ -48,22 +49,28 @@ def look_at(translator: Translator, line: str) -> Looked:
     [[best]] = translator.n_best([line], 1, trace=True)
     if best.trace is None:
         raise DataError(f"the sentence {line!r} has no words, so there is no step to draw")
-    pipeline = translator.pipeline
-    return Looked(
-        source=raw_tokens(pipeline.source, pipeline.source.segment(line)),
-        target=[*raw_tokens(pipeline.target, best.tokens), END],
-        trace=best.trace,
-    )
+    return Looked(*shown_tokens(translator.pipeline, line, best.tokens), best.trace)
+
+
+def shown_tokens(
+    pipeline: TextPipeline, line: str, target: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return the S tokens of a raw line and the T of its translation, the end last, as shown."""
+    source = raw_tokens(pipeline.source, pipeline.source.segment(line))
+    return source, [*raw_tokens(pipeline.target, target), END]
 
 
 def raw_tokens(side: SidePipeline, pieces: Sequence[str]) -> list[str]:
     """Return tokens as the raw text has them: ``'`` for ``&apos;``; parts of words stay parts."""
     if side.bpe is None:
         return [side.tokenizer.surface(piece)[0] for piece in pieces]
-    found, inside = [], False
-    for piece in pieces:
-        goes_on = piece.endswith(MARKER)
-        whole = not inside and not goes_on
-        found.append(side.tokenizer.surface(side.bpe.join([piece])[0])[0] if whole else piece)
-        inside = goes_on
-    return found
+    starts = [*side.word_starts(pieces), len(pieces)]
+    whole = {
+        start
+        for start, end in pairwise(starts)
+        if end == start + 1 and not pieces[start].endswith(MARKER)
+    }
+    return [
+        side.tokenizer.surface(side.bpe.join([piece])[0])[0] if place in whole else piece
+        for place, piece in enumerate(pieces)
+    ]

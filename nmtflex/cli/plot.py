@@ -38,7 +38,8 @@ def plot(
     """
     _check(config, search, threshold, batch, device)
     from nmtflex.analysis.figures import check_matplotlib
-    from nmtflex.analysis.plots import Decoding, draw
+    from nmtflex.analysis.plots import draw
+    from nmtflex.analysis.runs import Decoding
 
     check_matplotlib()
     decoding = Decoding(search, threshold, batch, device)

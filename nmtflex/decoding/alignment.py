@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from nmtflex.decoding.translator import Translation
-from nmtflex.text.bpe import MARKER
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 
 
@@ -39,8 +37,8 @@ def align(pipeline: TextPipeline, line: str, translation: Translation) -> Alignm
     weights = translation.trace.weights
     if weights is None:
         raise ValueError(f"there are no weights to align {translation.text!r} by")
-    rows = _starts(pipeline.target, translation.tokens)
-    columns = _starts(pipeline.source, pipeline.source.segment(line))
+    rows = pipeline.target.word_starts(translation.tokens)
+    columns = pipeline.source.word_starts(pipeline.source.segment(line))
     steps = weights[: len(translation.tokens)]
     by_word = np.add.reduceat(np.add.reduceat(steps, columns, axis=1), rows, axis=0)
     attended = by_word.argmax(1).tolist()
@@ -50,15 +48,4 @@ def align(pipeline: TextPipeline, line: str, translation: Translation) -> Alignm
 def _words(source: SidePipeline, line: str) -> list[str]:
     """Return the raw text of each word of a line."""
     texts = source.attended_words(line)
-    return [texts[start] for start in _starts(source, source.segment(line))]
-
-
-def _starts(side: SidePipeline, pieces: Sequence[str]) -> list[int]:
-    """Return where each word begins among its pieces."""
-    if side.bpe is None:
-        return list(range(len(pieces)))
-    return [
-        place
-        for place in range(len(pieces))
-        if place == 0 or not pieces[place - 1].endswith(MARKER)
-    ]
+    return [texts[start] for start in source.word_starts(source.segment(line))]

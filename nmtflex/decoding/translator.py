@@ -39,6 +39,7 @@ class Translation(NamedTuple):
     score: float
     log_probability: float
     trace: SentenceTrace | None  # where it was asked for, and the source is not empty
+    ids: Sequence[int] = ()  # of the tokens
 
 
 class Translator:
@@ -95,11 +96,24 @@ class Translator:
                 for source, hypotheses in zip(sources, found, strict=True)
                 for hypothesis in hypotheses
             ]
-            traces = iter(trace_pairs(self._models[0], pairs, self.batch.batch_sentences))
+            traces = iter(self._trace(pairs))
         return [
             [self._text(line, hypothesis, next(traces)) for hypothesis in hypotheses]
             for line, hypotheses in zip(lines, found, strict=True)
         ]
+
+    def traces(
+        self, lines: Sequence[str], translations: Sequence[Translation]
+    ) -> list[SentenceTrace | None]:
+        """Return what attention looked at in a translation of each line, made before."""
+        sources = map(self.pipeline.source.encode, lines)
+        return self._trace([
+            (source, list(translation.ids))
+            for source, translation in zip(sources, translations, strict=True)
+        ])
+
+    def _trace(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[SentenceTrace | None]:
+        return trace_pairs(self._models[0], pairs, self.batch.batch_sentences)
 
     def translate_ids(
         self, sources: Sequence[Ids], tally: Tally | None = None
@@ -135,6 +149,7 @@ class Translator:
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
             trace=trace,
+            ids=ids,
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nmtflex.config import ScoreConfig
 from nmtflex.corpus.readers import read_lines
@@ -21,7 +21,7 @@ from nmtflex.scoring.evaluation import Evaluation, Scorer, check_parallel
 from nmtflex.scoring.texts import Text, run_segmentation, wat_segmentation
 
 if TYPE_CHECKING:
-    from nmtflex.decoding.translator import Translator
+    from nmtflex.decoding.translator import Translation, Translator
     from nmtflex.text.pipeline import SidePipeline
 
 
@@ -63,6 +63,47 @@ def run_scorer(
     return Scorer(segmentation, [segmentation.text(name, references)], config)
 
 
+class Translated(NamedTuple):
+    """Raw lines, translated."""
+
+    best: list[Translation]
+    tally: Tally
+    seconds: float
+
+
+def translate_lines(translator: Translator, sources: Sequence[str]) -> Translated:
+    """Translate raw lines, count and clock.
+
+    Raises:
+        RunError: The model is broken.
+    """
+    tally = Tally()
+    begin = time.perf_counter()
+    best = [best for (best,) in translator.n_best(sources, 1, tally)]
+    return Translated(best, tally, time.perf_counter() - begin)
+
+
+def score_lines(scorer: Scorer, translated: Translated) -> tuple[Evaluation, Text]:
+    """Return the scores of translations, and the text that was scored.
+
+    Args:
+        scorer: Of ``run_scorer``.
+        translated: Of ``translate_lines``.
+
+    Raises:
+        DataError: The numbers of sentences differ.
+    """
+    best, tally, seconds = translated
+    output = _output(
+        scorer, "the translations", [one.text for one in best], [one.words for one in best]
+    )
+    evaluation = scorer.evaluate(output)
+    evaluation = evaluation._replace(
+        cps=tally.cps, encoding_computations=tally.encoding, decoding_seconds=seconds
+    )
+    return evaluation, output
+
+
 def evaluate_run(
     translator: Translator, scorer: Scorer, sources: Sequence[str]
 ) -> tuple[Evaluation, Text]:
@@ -77,18 +118,7 @@ def evaluate_run(
         DataError: The numbers of sentences differ.
         RunError: The model is broken.
     """
-    tally = Tally()
-    begin = time.perf_counter()
-    found = [best for (best,) in translator.n_best(sources, 1, tally)]
-    seconds = time.perf_counter() - begin
-    output = _output(
-        scorer, "the translations", [best.text for best in found], [best.words for best in found]
-    )
-    evaluation = scorer.evaluate(output)
-    evaluation = evaluation._replace(
-        cps=tally.cps, encoding_computations=tally.encoding, decoding_seconds=seconds
-    )
-    return evaluation, output
+    return score_lines(scorer, translate_lines(translator, sources))
 
 
 def split_files(raw: Path, split: str) -> tuple[Path, Path]:

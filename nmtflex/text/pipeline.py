@@ -98,13 +98,20 @@ class SidePipeline:
                 stays ``<unk>``.
         """
         words = [[word] for word in self.decode_words(ids)]
-        place, inside = 0, False  # the word of the next piece, and whether it has begun
-        for number, replacement in zip(ids, replacements, strict=True):
-            if number == UNK_ID and not inside:
+        starts = self.word_starts([self.vocabulary.token(number) for number in ids])
+        offered = list(zip(ids, replacements, strict=True))
+        for place, start in enumerate(starts):
+            number, replacement = offered[start]
+            if number == UNK_ID:
                 words[place] = self.words(replacement)
-            inside = self.bpe is not None and self.vocabulary.token(number).endswith(MARKER)
-            place += not inside
         return [word for parts in words for word in parts]
+
+    def word_starts(self, pieces: Sequence[str]) -> list[int]:
+        """Return where each word begins among its subwords."""
+        if self.bpe is None:
+            return list(range(len(pieces)))
+        goes_on = [False, *(piece.endswith(MARKER) for piece in pieces)]
+        return [place for place in range(len(pieces)) if not goes_on[place]]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a raw line."""

@@ -1,0 +1,71 @@
+"""Several runs side by side: opened alike, named apart, and described in the same words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nmtflex.config import BatchConfig, DeviceConfig, NoneConfig, SearchConfig, ThresholdConfig
+from nmtflex.decoding.translator import Opened, open_translator
+from nmtflex.errors import OptionError
+from nmtflex.model.threshold import set_threshold
+
+
+class Decoding(NamedTuple):
+    """The options of translating."""
+
+    search: SearchConfig
+    threshold: ThresholdConfig
+    batch: BatchConfig
+    device: DeviceConfig
+
+
+def open_runs(paths: Sequence[Path], decoding: Decoding) -> list[Opened]:
+    """Open runs; a threshold is for those that have a penalty.
+
+    Raises:
+        OptionError: A run cannot do what the options ask, or there is a threshold and no run for
+            it.
+        RunError: A folder is no run, or one of a newer format.
+    """
+    tau = decoding.threshold.tau
+    without = decoding._replace(threshold=ThresholdConfig())
+    found = []
+    for path in paths:
+        opened = open_translator(path, *without)
+        if opened.run.model.decoder.attention.gated:
+            opened = opened._replace(tau=set_threshold(opened.run, tau))
+        found.append(opened)
+    if tau is not None and all(opened.tau is None for opened in found):
+        raise OptionError(f"--tau {tau} needs a run with flexible attention")
+    return found
+
+
+def facts_of(opened: Opened, name: str, decoding: Decoding) -> dict[str, str]:
+    """Return what a caption says of a run that translates; its name comes first."""
+    run = opened.run
+    tau = "" if opened.tau is None else f", τ = {opened.tau:.4g}"
+    return {
+        "run": name,
+        **model_facts(run.config["model"], tau),
+        "beam": f"beam {decoding.search.beam}",
+        "update": f"update {run.update:,}",
+    }
+
+
+def model_facts(model: dict[str, Any] | None, more: str = "") -> dict[str, str]:
+    """Return what a caption says of a model, as a run's config has it."""
+    if model is None:
+        return {"attention": "", "decoder": ""}
+    kind = model["attention"]["kind"]
+    kind = "no" if kind == NoneConfig.kind else kind
+    return {"attention": f"{kind} attention{more}", "decoder": f"{model['decoder']} decoder"}
+
+
+def names(paths: Sequence[Path]) -> list[str]:
+    """Return a short name for each folder: its own, or its path where others are called so too."""
+    own = {path: path.resolve().name for path in paths}
+    counts = Counter(own.values())
+    return [own[path] if counts[own[path]] == 1 else str(path) for path in paths]
