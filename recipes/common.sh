@@ -22,10 +22,18 @@ prepare() {
   [ -d "$folder" ] || $NMTFLEX preprocess --out "$folder" "$@"
 }
 
-TAUS=0.02,0.05,0.1,0.2,0.3,0.5,0.7,1,1.38,2,inf
+TAUS=0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,1,1.38,2,inf
 
-# chosen_tau RUN TAUS: the smallest threshold that loses at most 0.5 BLEU on validation data.
+# chosen_tau RUN TAUS [OPTION...]: the smallest threshold that loses at most 0.5 BLEU on validation
+# data against none (or --baseline BLEU); nothing where every one loses more.
 chosen_tau() {
-  $NMTFLEX sweep "$1" --split valid --beam 5 --tau "$2" --within 0.5 --json |
+  local run=$1 taus=$2
+  shift 2
+  $NMTFLEX sweep "$run" --split valid --beam 5 --tau "$taus" --within 0.5 "$@" --json |
     sed -n 's/.*"chosen": {"tau": "*\([0-9.e+-]*\|inf\)"*,.*/\1/p'
+}
+
+# valid_bleu RUN: its BLEU on validation data.
+valid_bleu() {
+  $NMTFLEX eval "$1" --split valid --beam 5 --json | sed -n 's/^{"bleu": \([0-9.e+-]*\),.*/\1/p'
 }

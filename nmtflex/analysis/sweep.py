@@ -75,18 +75,25 @@ def sweep(
     return points
 
 
-def smallest_within(points: Sequence[Point], loss: float) -> Point:
-    """Return the point of the smallest tau that loses at most so many BLEU against no threshold.
+def smallest_within(
+    points: Sequence[Point], loss: float, baseline: float | None = None
+) -> Point | None:
+    """Return the point of the smallest tau that loses at most so many BLEU; None if all lose more.
+
+    Args:
+        points: Of a sweep.
+        loss: BLEU that may be lost.
+        baseline: BLEU to compare with; without it, that of the point without threshold.
 
     Raises:
-        ValueError: No point is without threshold.
+        ValueError: There is neither.
     """
-    baseline = next((point.bleu for point in points if point.tau == math.inf), None)
+    if baseline is None:
+        baseline = next((point.bleu for point in points if point.tau == math.inf), None)
     if baseline is None:
         raise ValueError("no point has tau = inf to compare with")
-    return min(
-        (point for point in points if point.bleu >= baseline - loss), key=lambda point: point.tau
-    )
+    enough = [point for point in points if point.bleu >= baseline - loss]
+    return min(enough, key=lambda point: point.tau, default=None)
 
 
 def as_csv(points: Sequence[Point]) -> str:

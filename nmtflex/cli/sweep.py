@@ -49,7 +49,7 @@ def sweep(
     opened = open_translator(config.run, search, ThresholdConfig(tau="inf"), batch, device)
     sources, references = read_split(opened.run.folder.raw, config.split)
     taus = {threshold_value(tau, opened.run.config["data"]) for tau in config.taus}
-    if config.within is not None:
+    if config.within is not None and config.baseline is None:
         taus.add(math.inf)
     points = sweep_thresholds(
         opened.translator,
@@ -59,7 +59,9 @@ def sweep(
         references,
         lambda point: note(f"tau {point.tau:.4g}: BLEU {point.bleu:.2f}, CPS {point.cps:.2f}"),
     )
-    chosen = None if config.within is None else smallest_within(points, config.within)
+    chosen = None
+    if config.within is not None:
+        chosen = smallest_within(points, config.within, config.baseline)
     with atomic_file(_with_ending(base, ".csv")) as file:
         file.write(as_csv(points).encode())
     title = f"{config.run.name}, {config.split}, beam {search.beam}"
@@ -69,6 +71,12 @@ def sweep(
         note(
             f"tau {chosen.tau:.4g} is the smallest that loses at most {config.within} BLEU on "
             f"{config.split}"
+        )
+    elif config.within is not None:
+        best = max(points, key=lambda point: point.bleu)
+        note(
+            f"every threshold loses more than {config.within} BLEU against {config.baseline:g} on "
+            f"{config.split}; the best is tau {best.tau:.4g} with {best.bleu:.2f}"
         )
     note(f"wrote {_with_ending(base, '.csv')} and {_with_ending(base, '.png')}")
 

@@ -147,9 +147,18 @@ class SweepConfig(Config):
     within: Annotated[
         float | None,
         Opt(
-            "Mark the smallest threshold that loses at most so many BLEU against none (Shu and "
-            "Nakayama, Japanese paper: 0.5 on validation data).",
+            "Mark the smallest threshold that loses at most so many BLEU against none, or against "
+            "--baseline (Shu and Nakayama, Japanese paper: 0.5 on validation data).",
             ge=0,
+        ),
+    ] = None
+    baseline: Annotated[
+        float | None,
+        Opt(
+            "BLEU that --within compares with, as of global attention on this split (default: the "
+            "run's own without a threshold).",
+            ge=0,
+            le=100,
         ),
     ] = None
     output: Annotated[
@@ -164,5 +173,8 @@ class SweepConfig(Config):
         return [tau.strip() for tau in self.tau.split(",")]
 
     def validate(self) -> list[str]:
-        """Check every spelling."""
-        return [fault for tau in self.taus for fault in tau_fault(tau)]
+        """Check every spelling, and that the baseline is for something."""
+        faults = [fault for tau in self.taus for fault in tau_fault(tau)]
+        if self.baseline is not None and self.within is None:
+            faults.append(f"--baseline {self.baseline:g} has no effect without --within")
+        return faults

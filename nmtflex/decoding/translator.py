@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -85,20 +84,24 @@ class Translator:
             lines: Raw.
             count: How many of each line.
             tally: Takes the count of score computations, if given.
-            trace: Whether to tell what attention looked at.
+            trace: Whether to tell what attention looked at in the best one of each line.
         """
         sources = [self.pipeline.source.encode(line) for line in lines]
         found = [best[:count] for best in self.translate_ids(sources, tally)]
-        traces: Iterator[SentenceTrace | None] = itertools.repeat(None)
-        if trace or self.search.replace_unk:
-            pairs = [
+        # An unknown word may be replaced in any of them.
+        traced = count if self.search.replace_unk else int(trace)
+        traces = iter(
+            self._trace([
                 (source, hypothesis.ids)
                 for source, hypotheses in zip(sources, found, strict=True)
-                for hypothesis in hypotheses
-            ]
-            traces = iter(self._trace(pairs))
+                for hypothesis in hypotheses[:traced]
+            ])
+        )
         return [
-            [self._text(line, hypothesis, next(traces)) for hypothesis in hypotheses]
+            [
+                self._text(line, hypothesis, next(traces) if rank < traced else None)
+                for rank, hypothesis in enumerate(hypotheses)
+            ]
             for line, hypotheses in zip(lines, found, strict=True)
         ]
 

@@ -277,9 +277,25 @@ def test_sweep_without_inf_measures_it_where_it_chooses(self_taught, command_lin
     assert (self_taught / "sweep-test-beam1.png").is_file()
 
 
+def test_sweep_against_a_baseline(self_taught, command_line):
+    options = ["--tau", "0.1,1", "--beam", 1, "--json", "--within", 0.5, *PLACE]
+    outcome = command_line("sweep", self_taught, *options, "--baseline", 0)
+    found = json.loads(outcome.out)
+    assert [point["tau"] for point in found["points"]] == [0.1, 1.0]  # inf is not needed
+    assert found["chosen"] == found["points"][0]
+    outcome = command_line("sweep", self_taught, *options, "--baseline", 100)
+    best = max(found["points"], key=lambda point: point["bleu"])
+    assert json.loads(outcome.out)["chosen"] is None
+    assert (
+        f"every threshold loses more than 0.5 BLEU against 100 on test; the best is tau "
+        f"{best['tau']:.4g} with {best['bleu']:.2f}\n"
+    ) in outcome.err
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
+        (["--baseline", "30.5"], 2, "--baseline 30.5 has no effect without --within"),
         (["--tau", "0.5,some"], 2, "--tau must be a number of at least 0, inf or auto, not 'some'"),
         (["--tau", ""], 2, "--tau must be a number of at least 0, inf or auto, not ''"),
         (["--tau", "-1"], 2, "--tau must be a number of at least 0, inf or auto, not '-1'"),

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "recipes"
 WITH_DATA = {
     "multi30k_de_en.sh": {"preprocess": 1, "train": 1, "eval": 1},
     "small_parallel_en_ja.sh": {"preprocess": 1, "train": 1, "eval": 1},
-    "flexible_en_ja.sh": {"preprocess": 1, "train": 6, "finetune": 6, "sweep": 9, "eval": 15},
+    "flexible_en_ja.sh": {"preprocess": 1, "train": 6, "finetune": 9, "sweep": 9, "eval": 21},
     "kftt_en_ja.sh": {"preprocess": 1, "train": 1, "finetune": 1, "sweep": 4, "eval": 2},
 }
 COMMANDS = WITH_DATA | {"copy_task.sh": {"generate": 1, "preprocess": 1, "train": 5, "eval": 5}}
@@ -31,10 +31,16 @@ def test_every_recipe_is_in_the_table():
         subprocess.run(["bash", "-n", recipe], check=True)
 
 
+SCORES = '{"bleu": 30.984, "chrf": 37.5}'
+
+
 def commands_of(recipe: Path, tmp_path: Path) -> list[list[str]]:
     """Run a recipe over an empty corpus with a program that only writes its arguments down."""
     log, stub = tmp_path / "log", tmp_path / "stub"
-    stub.write_text(f'#!/bin/sh\nprintf "%s\\037" "$@" >> {log}\nprintf "\\036" >> {log}\n')
+    stub.write_text(
+        f'#!/bin/sh\nprintf "%s\\037" "$@" >> {log}\nprintf "\\036" >> {log}\n'
+        f"[ \"$1\" != eval ] || echo '{SCORES}'\n"
+    )
     stub.chmod(0o755)
     for split in SPLITS:
         for language in LANGUAGES:
@@ -54,21 +60,31 @@ def test_the_program_takes_every_command(name, tmp_path):
         group.commands[command].make_context(command, arguments)
 
 
-def test_the_chosen_threshold_is_read_from_the_sweep(tmp_path):
+def printed_by(tmp_path: Path, call: str, output: str) -> str:
+    """Return what a function of common.sh prints where the program prints ``output``."""
     stub = tmp_path / "stub"
+    stub.write_text(f"#!/bin/sh\necho '{output}'\n")
+    stub.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-c", f"source {FOLDER / 'common.sh'}; {call}"],
+        env=os.environ | {"NMTFLEX": str(stub)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_the_chosen_threshold_is_read_from_the_sweep(tmp_path):
     for tau in ("0.2", '"inf"', "1.3862943611198906"):
         sweep = f'{{"points": [{{"tau": 0.1}}], "chosen": {{"tau": {tau}, "bleu": 3.5}}}}'
-        stub.write_text(f"#!/bin/sh\necho '{sweep}'\n")
-        stub.chmod(0o755)
-        script = f"source {FOLDER / 'common.sh'}; chosen_tau run 0.1"
-        done = subprocess.run(
-            ["bash", "-c", script],
-            env=os.environ | {"NMTFLEX": str(stub)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout == tau.strip('"') + "\n"
+        assert printed_by(tmp_path, "chosen_tau run 0.1", sweep) == tau.strip('"') + "\n"
+    none = '{"points": [{"tau": 0.1}], "chosen": null}'
+    assert printed_by(tmp_path, "chosen_tau run 0.1 --baseline 99", none) == ""
+
+
+def test_the_validation_bleu_is_read_from_eval(tmp_path):
+    assert printed_by(tmp_path, "valid_bleu run", SCORES) == "30.984\n"
 
 
 @pytest.mark.parametrize("name", WITH_DATA)

@@ -49,6 +49,15 @@ def test_the_smallest_threshold_that_loses_no_more(curve, loss, tau):
     assert found in points(*curve)
 
 
+@pytest.mark.parametrize(
+    ("baseline", "tau"), [(20.4, 0.2), (20.5, 0.2), (20.6, 1.0), (21.5, 1.0), (21.6, None)]
+)
+def test_another_baseline_than_no_threshold(baseline, tau):
+    curve = points((0.2, 20.0), (1.0, 21.0), (INF, 19.0))
+    found = smallest_within(curve, 0.5, baseline)
+    assert (found and found.tau) == tau
+
+
 @pytest.mark.parametrize("curve", [[], [(0.2, 10.0), (2.0, 20.0)]])
 def test_a_curve_without_a_baseline_is_refused(curve):
     with pytest.raises(ValueError, match="no point has tau = inf"):
