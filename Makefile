@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 bin := $(abspath $(VENV))/bin
 installed := $(VENV)/.installed
 # Quick tests first, so that a mistake shows early.
-tests := $(wildcard tests/unit tests/cli tests/recipes tests/integration tests/system)
+tests := $(wildcard tests/unit tests/cli tests/recipes tests/integration tests/browser tests/system)
 
 .PHONY: help install test lint slow demo clean
 

@@ -32,6 +32,7 @@ COMMANDS = (
     "evaluate",
     "sweep",
     "plot",
+    "report",
     "score",
     "tokenize",
 )

@@ -46,6 +46,7 @@ from nmtflex.config.plot import (
     SentenceFigure,
     TradeOffFigure,
 )
+from nmtflex.config.report import ReportConfig
 from nmtflex.config.scoring import EvalConfig, ScoreConfig
 from nmtflex.config.text import DetokenizeConfig, TokenizeConfig, describe_tokenizer
 from nmtflex.config.training import FinetuneConfig, LoopConfig, TrainConfig
@@ -83,6 +84,7 @@ __all__ = [
     "OutputConfig",
     "PlotConfig",
     "PreprocessConfig",
+    "ReportConfig",
     "ScoreConfig",
     "SearchConfig",
     "SecondsFigure",

@@ -1,0 +1,266 @@
+"""What a report shows of some runs: one object for the page, and a line a sentence of attention.
+
+Their forms are what ``assets`` reads; see ``collect``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nmtflex.analysis.learning import read_metrics
+from nmtflex.analysis.runs import Decoding, facts_of, names, open_runs
+from nmtflex.analysis.sentence import shown_tokens
+from nmtflex.analysis.tradeoff import find_tables, read_points, table_facts
+from nmtflex.config import ScoreConfig
+from nmtflex.decoding.stopwatch import Stopwatch
+from nmtflex.decoding.traces import Numbers, SentenceTrace
+from nmtflex.decoding.translator import Opened, Translation
+from nmtflex.errors import OptionError
+from nmtflex.model.run import RunFolder
+from nmtflex.report.settings import settings
+from nmtflex.scoring.run_scores import (
+    read_split,
+    run_scorer,
+    score_lines,
+    split_files,
+    translate_lines,
+)
+from nmtflex.scoring.significance import Resampling
+
+WARM_UP = 64  # sentences translated before the clock starts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What to collect.
+
+    Args:
+        split: "valid" or "test".
+        sentences: How many to trace, the first of the split.
+        scores: Which, and how.
+        decoding: How to translate.
+    """
+
+    split: str
+    sentences: int
+    scores: ScoreConfig
+    decoding: Decoding
+
+
+class Collected(NamedTuple):
+    """What the page shows."""
+
+    report: dict[str, Any]
+    traces: list[str]  # JSON, a sentence each: a list with an entry a run
+
+
+class _OfRun(NamedTuple):
+    """What there is of one run."""
+
+    report: dict[str, Any]
+    hypotheses: list[dict[str, Any]]  # a sentence shown each
+    traces: list[dict[str, Any] | None]  # a sentence shown each
+
+
+def collect(
+    paths: Sequence[Path], wanted: Wanted, report: Callable[[str], None] = lambda _: None
+) -> Collected:
+    """Translate a split with each run, score it, and gather what else the runs have to tell.
+
+    Args:
+        paths: Run folders.
+        wanted: What to collect.
+        report: Takes what a person should know meanwhile.
+
+    Raises:
+        OptionError: The runs have different data, or cannot do what the options ask.
+        RunError: A folder is no run, or has not the split.
+        DataError: A split, a metrics file or a table of a sweep is damaged.
+    """
+    opened = open_runs(paths, wanted.decoding)
+    sources, references = _common_split(paths, wanted.split)
+    shown = min(wanted.sentences, len(sources))
+    found = []
+    for one, name in zip(opened, names(paths), strict=True):
+        report(f"{one.run.folder.path}: translating {len(sources):,} sentences of {wanted.split}")
+        found.append(_of_run(one, name, sources, references, wanted))
+    sentences = [
+        {
+            "index": index,
+            "source": sources[index],
+            "reference": references[index],
+            "hypotheses": [run.hypotheses[index] for run in found],
+        }
+        for index in range(shown)
+    ]
+    return Collected(
+        report={
+            "split": wanted.split,
+            "source_lang": opened[0].run.pipeline.source.language,
+            "target_lang": opened[0].run.pipeline.target.language,
+            "split_sentences": len(sources),
+            "sentence_count": shown,
+            "settings": settings([one.run.config for one in opened]),
+            "runs": [run.report for run in found],
+            "sentences": sentences,
+        },
+        traces=[
+            json.dumps([run.traces[index] for run in found], ensure_ascii=False)
+            for index in range(shown)
+        ],
+    )
+
+
+def _common_split(paths: Sequence[Path], split: str) -> tuple[list[str], list[str]]:
+    """Read a split that all runs have.
+
+    Raises:
+        OptionError: They have different ones.
+    """
+    first = read_split(RunFolder(paths[0]).raw, split)
+    for path in paths[1:]:
+        for one, other, side in zip(
+            first, read_split(RunFolder(path).raw, split), ("source", "target"), strict=True
+        ):
+            if one == other:
+                continue
+            line = next(
+                (
+                    n
+                    for n, pair in enumerate(zip(one, other, strict=False), 1)
+                    if pair[0] != pair[1]
+                ),
+                min(len(one), len(other)) + 1,
+            )
+            raise OptionError(
+                f"{path} has other {split} data than {paths[0]}, from {side} line {line} on "
+                f"({len(other):,} lines against {len(one):,}): runs side by side need the same; "
+                f"make a report of each"
+            )
+    return first
+
+
+def _of_run(
+    opened: Opened,
+    name: str,
+    sources: Sequence[str],
+    references: Sequence[str],
+    wanted: Wanted,
+) -> _OfRun:
+    run, translator, _ = opened
+    file = str(split_files(run.folder.raw, wanted.split)[1])
+    scorer = run_scorer(translator.pipeline.target, file, references, wanted.scores)
+    translator.translate(sources[:WARM_UP])
+    with Stopwatch(run.model) as clock:
+        translated = translate_lines(translator, sources)
+    evaluation, output = score_lines(scorer, translated)
+    intervals = {row.metric: row for row in scorer.compare({name: output}, Resampling())}
+    lengths = [len(translator.pipeline.source.words(line)) for line in sources]
+    by_sentence, _ = scorer.by_sentence(output)
+    best = translated.best[: wanted.sentences]
+    return _OfRun(
+        report={
+            "name": name,
+            "description": " · ".join(list(facts_of(opened, name, wanted.decoding).values())[1:]),
+            "parameters": sum(part.numel() for part in run.model.parameters()),
+            "learning": _learning(run.folder),
+            "scores": [
+                {
+                    "metric": metric,
+                    "value": score.value,
+                    "interval": list(intervals[metric].interval),
+                    "signature": intervals[metric].signature,
+                }
+                for metric, score in evaluation.scores.items()
+            ],
+            "cost": {
+                "cps": evaluation.cps,
+                "encoding_computations": evaluation.encoding_computations,
+                "decoding_seconds": evaluation.decoding_seconds,
+                "source_tokens": float(np.mean(lengths)),
+                "sentences": len(sources),
+            },
+            "sweeps": _sweeps(run.folder),
+            "lengths": [
+                {
+                    "label": bucket.label,
+                    "sentences": bucket.sentences,
+                    "bleu": None if bucket.score is None else bucket.score.value,
+                }
+                for bucket in scorer.by_length(output, lengths)
+            ],
+            "time": [{"part": part, "seconds": taken} for part, taken in clock.seconds.items()],
+        },
+        hypotheses=[
+            {
+                "text": one.text,
+                "score": one.score,
+                "bleu": by_sentence["bleu"][index],
+                "chrf": by_sentence["chrf"][index],
+            }
+            for index, one in enumerate(best)
+        ],
+        traces=_traces(opened, sources[: wanted.sentences], best),
+    )
+
+
+def _learning(folder: RunFolder) -> list[dict[str, Any]]:
+    """Return the rows of a run's metrics, none where it has no file of them."""
+    if not folder.metrics.is_file():
+        return []
+    return [
+        {"update": row.update, "seconds": row.seconds, "split": row.split, **row.values}
+        for row in read_metrics(folder)
+    ]
+
+
+def _sweeps(folder: RunFolder) -> list[dict[str, Any]]:
+    """Return the sweeps that lie in a run's folder."""
+    if not any(folder.path.glob("sweep-*.csv")):
+        return []
+    found = []
+    for table in find_tables([folder.path]):
+        facts = table_facts(table, "")
+        points = [
+            point._asdict() | ({"tau": None} if point.tau == float("inf") else {})
+            for point in read_points(table)
+        ]
+        found.append({"split": facts["split"], "beam": facts["beam"], "points": points})
+    return found
+
+
+def _traces(
+    opened: Opened, lines: Sequence[str], best: Sequence[Translation]
+) -> list[dict[str, Any] | None]:
+    """Return what attention looked at in each line, weights in thousandths; None in empty ones."""
+    translator = opened.translator
+    found: list[dict[str, Any] | None] = []
+    for line, one, trace in zip(lines, best, translator.traces(lines, best), strict=True):
+        if trace is None:
+            found.append(None)
+            continue
+        source, target = shown_tokens(translator.pipeline, line, one.tokens)
+        found.append({"source": source, "target": target, **_rounded(trace)})
+    return found
+
+
+def _rounded(trace: SentenceTrace) -> dict[str, Any]:
+    """Return a trace as JSON holds it."""
+
+    def weights(part: Numbers | None) -> Any:
+        return None if part is None else np.rint(1000 * part).astype(int).tolist()
+
+    def numbers(part: Numbers | None) -> Any:
+        return None if part is None else np.round(part, 3).tolist()
+
+    shares = {"weights", "alpha", "beta"}
+    return {
+        name: (weights if name in shares else numbers)(part)
+        for name, part in trace._asdict().items()
+    }
