@@ -10,16 +10,9 @@ from torch import Tensor, nn
 
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
-from nmtflex.attention.source import (
-    SourceMemory,
-    Window,
-    attend_all,
-    attend_within,
-    exactly,
-    of_hypotheses,
-    read_source,
-)
+from nmtflex.attention.source import attend_source, exactly, of_hypotheses, read_source
 from nmtflex.config import FlexibleConfig
+from nmtflex.kernels import Penalty, Source, Window, whole_sentences
 
 
 class Gate(nn.Module):
@@ -96,7 +89,7 @@ class FlexibleAttention(Attention):
             raise ValueError(f"a threshold is at least 0, not {tau}")
         self.tau = tau
 
-    def prepare(self, states: Tensor, mask: Tensor) -> SourceMemory:
+    def prepare(self, states: Tensor, mask: Tensor) -> Source:
         """Project the keys once a sentence; see ``Attention.prepare``."""
         return read_source(self.score, states, mask)
 
@@ -108,7 +101,7 @@ class FlexibleAttention(Attention):
         self,
         query: Tensor,
         feedback: Tensor,
-        memory: SourceMemory,
+        memory: Source,
         rows: Tensor | None,
         state: State,
         trace: bool = False,
@@ -116,31 +109,23 @@ class FlexibleAttention(Attention):
         """Attend near the last focus; see ``Attention.forward``."""
         (focus,) = state
         gate = self.gate(query, feedback)
-        lengths = of_hypotheses(memory.lengths, rows)
-        if self.tau == math.inf:
-            start, stop = torch.zeros_like(lengths), lengths
-            positions = torch.arange(memory.mask.shape[1], device=query.device)
-            penalty = self.penalty(positions, gate.unsqueeze(1), focus.unsqueeze(1))  # [N, S]
-            context, weights = attend_all(self.score, query, memory, rows, penalty)
-            laid_out = weights
-        else:
-            start, stop = self.window(gate, focus, lengths)
-            window = Window(start, stop, rows)
-            positions = window.positions
-            penalty = self.penalty(positions, gate.unsqueeze(1), focus.unsqueeze(1))  # [N, W]
-            context, weights = attend_within(self.score, query, memory, window, penalty)
-            laid_out = window.lay_out(weights, memory.mask.shape[1]) if trace else weights
-        state = ((exactly(weights) * positions).sum(1),)  # eq. 4
+        window = None
+        if self.tau < math.inf:
+            window = self.window(gate, focus, of_hypotheses(memory.lengths, rows))
+        context, focus, weights = attend_source(
+            self.score, query, memory, rows, window, Penalty(gate, focus, self.sigma), trace=trace
+        )
         if not trace:
-            return context, state, None
-        return context, state, Trace(stop - start, laid_out, gate, state[0], start, stop)
+            return context, (focus,), None
+        start, stop = window or whole_sentences(memory, rows)
+        return context, (focus,), Trace(stop - start, weights, gate, focus, start, stop)
 
     def penalty(self, positions: Tensor, gate: Tensor, focus: Tensor) -> Tensor:
         """Return eq. 5 of positions, gates and previous focuses of shapes that broadcast."""
         return gate * (positions - focus) ** 2 / (2 * self.sigma**2)
 
-    def window(self, gate: Tensor, focus: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return where the positions with a penalty below tau begin and end, [N] each.
+    def window(self, gate: Tensor, focus: Tensor, lengths: Tensor) -> Window:
+        """Return the positions with a penalty below tau.
 
         The radius says where to look; which position at the edge is in, the penalty itself decides.
 
@@ -162,7 +147,7 @@ class FlexibleAttention(Attention):
         low, high = low.long().clamp(min=0), torch.minimum(high.long(), last)
         nearest = torch.minimum((focus - 0.5).ceil().long().clamp(min=0), last)
         none = low > high
-        return torch.where(none, nearest, low), torch.where(none, nearest, high) + 1
+        return Window(torch.where(none, nearest, low), torch.where(none, nearest, high) + 1)
 
     def _below(self, position: Tensor, gate: Tensor, focus: Tensor) -> Tensor:
         """Tell where the penalty of a position is below tau."""

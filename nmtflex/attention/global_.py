@@ -6,8 +6,9 @@ from torch import Tensor
 
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
-from nmtflex.attention.source import SourceMemory, attend_all, of_hypotheses, read_source
+from nmtflex.attention.source import attend_source, of_hypotheses, read_source
 from nmtflex.config import GlobalConfig
+from nmtflex.kernels import Source
 
 
 @register(GlobalConfig)
@@ -33,7 +34,7 @@ class GlobalAttention(Attention):
         self.context_size = sizes.states
         self.score = build_score(config.score, sizes)
 
-    def prepare(self, states: Tensor, mask: Tensor) -> SourceMemory:
+    def prepare(self, states: Tensor, mask: Tensor) -> Source:
         """Project the keys once a sentence; see ``Attention.prepare``."""
         return read_source(self.score, states, mask)
 
@@ -41,13 +42,13 @@ class GlobalAttention(Attention):
         self,
         query: Tensor,
         feedback: Tensor,
-        memory: SourceMemory,
+        memory: Source,
         rows: Tensor | None,
         state: State,
         trace: bool = False,
     ) -> tuple[Tensor, State, Trace | None]:
         """Attend to all positions; see ``Attention.forward``."""
-        context, weights = attend_all(self.score, query, memory, rows)
+        context, _, weights = attend_source(self.score, query, memory, rows, trace=trace)
         if not trace:
             return context, state, None
         return context, state, Trace(of_hypotheses(memory.lengths, rows), weights)

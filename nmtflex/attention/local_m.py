@@ -7,14 +7,9 @@ from torch import Tensor
 
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
-from nmtflex.attention.source import (
-    SourceMemory,
-    Window,
-    attend_within,
-    of_hypotheses,
-    read_source,
-)
+from nmtflex.attention.source import attend_source, of_hypotheses, read_source
 from nmtflex.config import LocalMConfig
+from nmtflex.kernels import Source, Window
 
 
 @register(LocalMConfig)
@@ -45,7 +40,7 @@ class LocalMAttention(Attention):
         self.score = build_score(config.score, sizes)
         self.reach = config.window
 
-    def prepare(self, states: Tensor, mask: Tensor) -> SourceMemory:
+    def prepare(self, states: Tensor, mask: Tensor) -> Source:
         """Project the keys once a sentence; see ``Attention.prepare``."""
         return read_source(self.score, states, mask)
 
@@ -57,7 +52,7 @@ class LocalMAttention(Attention):
         self,
         query: Tensor,
         feedback: Tensor,
-        memory: SourceMemory,
+        memory: Source,
         rows: Tensor | None,
         state: State,
         trace: bool = False,
@@ -67,9 +62,10 @@ class LocalMAttention(Attention):
         lengths = of_hypotheses(memory.lengths, rows)
         centre = torch.minimum(step, lengths - 1)
         start = (centre - self.reach).clamp(min=0)
-        window = Window(start, torch.minimum(centre + self.reach + 1, lengths), rows)
-        context, weights = attend_within(self.score, query, memory, window)
+        stop = torch.minimum(centre + self.reach + 1, lengths)
+        window = Window(start, stop)
+        context, _, weights = attend_source(self.score, query, memory, rows, window, trace=trace)
         state = (step + 1,)
         if not trace:
             return context, state, None
-        return context, state, window.trace(weights, memory.mask.shape[1], centre)
+        return context, state, Trace(stop - start, weights, None, centre, start, stop)

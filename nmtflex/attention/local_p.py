@@ -7,15 +7,9 @@ from torch import Tensor, nn
 
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
-from nmtflex.attention.source import (
-    SourceMemory,
-    Window,
-    attend_within,
-    exactly,
-    of_hypotheses,
-    read_source,
-)
+from nmtflex.attention.source import attend_source, exactly, of_hypotheses, read_source
 from nmtflex.config import LocalPConfig
+from nmtflex.kernels import Damping, Source, Window
 
 
 @register(LocalPConfig)
@@ -51,7 +45,7 @@ class LocalPAttention(Attention):
         )
         self.reach = config.window
 
-    def prepare(self, states: Tensor, mask: Tensor) -> SourceMemory:
+    def prepare(self, states: Tensor, mask: Tensor) -> Source:
         """Project the keys once a sentence; see ``Attention.prepare``."""
         return read_source(self.score, states, mask)
 
@@ -63,7 +57,7 @@ class LocalPAttention(Attention):
         self,
         query: Tensor,
         feedback: Tensor,
-        memory: SourceMemory,
+        memory: Source,
         rows: Tensor | None,
         state: State,
         trace: bool = False,
@@ -76,11 +70,15 @@ class LocalPAttention(Attention):
         start = torch.minimum((centre - self.reach).ceil().long().clamp(min=0), lengths - 1)
         stop = (centre + self.reach).floor().long() + 1
         stop = torch.maximum(torch.minimum(stop, lengths), start + 1)
-        window = Window(start, stop, rows)
-        distance = window.positions - centre.unsqueeze(1)
-        sigma = self.reach / 2
-        damping = torch.exp(-(distance**2) / (2 * sigma**2))
-        context, weights = attend_within(self.score, query, memory, window, damping=damping)
+        context, _, weights = attend_source(
+            self.score,
+            query,
+            memory,
+            rows,
+            Window(start, stop),
+            damping=Damping(centre, self.reach / 2),
+            trace=trace,
+        )
         if not trace:
             return context, state, None
-        return context, state, window.trace(weights, memory.mask.shape[1], centre)
+        return context, state, Trace(stop - start, weights, None, centre, start, stop)

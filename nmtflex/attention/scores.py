@@ -1,7 +1,7 @@
 """Score functions: how well a query fits a source position.
 
-Legend: G sentences, W hypotheses of a sentence, S source positions, H encoder units, Q decoder
-units, A units inside the score.
+Legend: B sentences, S source positions, N hypotheses, H encoder units, Q decoder units, A units
+inside the score.
 """
 
 from __future__ import annotations
@@ -16,15 +16,20 @@ from nmtflex.attention.base import Sizes
 
 
 class Score(nn.Module, ABC):
-    """A score function in two halves: keys once a sentence, scores once a step."""
+    """A score function in two halves, keys once a sentence and queries once a step.
+
+    ``nmtflex.kernels`` puts them together: v . tanh(query + key), or query . key without a v.
+    """
+
+    v: Tensor | None  # [A] of the additive score, None for a dot product
 
     @abstractmethod
     def keys(self, states: Tensor) -> Tensor:
         """Map encoder states [B, S, H] to what a query is compared with, [B, S, A]."""
 
-    @abstractmethod
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Score queries [G, W, Q] against keys [G, S, A]; return [G, W, S]."""
+    def queries(self, query: Tensor) -> Tensor:
+        """Map decoder states [N, Q] to what is compared with the keys, [N, A]."""
+        return query
 
 
 class AdditiveScore(Score):
@@ -45,10 +50,9 @@ class AdditiveScore(Score):
         """Return U s."""
         return self.states(states)
 
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Return v . tanh(W h + keys)."""
-        hidden = torch.tanh(self.query(query).unsqueeze(2) + keys.unsqueeze(1))  # [G, W, S, A]
-        return hidden @ self.v
+    def queries(self, query: Tensor) -> Tensor:
+        """Return W h + b."""
+        return self.query(query)
 
 
 class GeneralScore(Score):
@@ -60,14 +64,11 @@ class GeneralScore(Score):
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         self.states = nn.Linear(sizes.states, sizes.query, bias=False)
+        self.v = None
 
     def keys(self, states: Tensor) -> Tensor:
         """Return W s."""
         return self.states(states)
-
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Query times keys."""
-        return query @ keys.transpose(1, 2)
 
 
 class DotScore(Score):
@@ -80,14 +81,11 @@ class DotScore(Score):
         super().__init__()
         if sizes.query != sizes.states:
             raise ValueError(f"dot scores need Q = H, not {sizes.query} and {sizes.states}")
+        self.v = None
 
     def keys(self, states: Tensor) -> Tensor:
         """Return the states themselves."""
         return states
-
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Query times keys."""
-        return query @ keys.transpose(1, 2)
 
 
 SCORES: dict[str, type[Score]] = {

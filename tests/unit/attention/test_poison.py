@@ -122,15 +122,6 @@ def test_every_position_of_a_window_is_read_and_no_other(windowed, part):
     assert trace.computed.tolist() == read.sum(1).tolist()
 
 
-def test_no_more_scores_are_made_than_the_widest_window_holds(windowed):
-    made = []
-    hook = windowed.attention.score.register_forward_hook(lambda *call: made.append(call[-1]))
-    _, _, trace = windowed.step(windowed.memory)
-    hook.remove()
-    [scores] = made
-    assert scores.numel() == len(ROWS) * trace.computed.max()
-
-
 def test_nan_at_padding_before_the_keys_are_projected_changes_nothing(windowed):
     states, mask = sources()
     poisoned = states.masked_fill(~mask[..., None], math.nan)

@@ -11,10 +11,9 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from loops import SCORES, SIZES, build
+from loops import SIZES, build
 
 from nmtflex.attention import FlexibleAttention
-from nmtflex.attention.source import Window, attend_all, attend_within
 from nmtflex.config import (
     FlexibleConfig,
     GlobalConfig,
@@ -117,28 +116,6 @@ def numbers(seed, *size, dtype=torch.float64):
 def prepared(attention, lengths, dtype=torch.float64):
     states = numbers(1, len(lengths), max(lengths), SIZES.states, dtype=dtype)
     return attention.prepare(states, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None])
-
-
-@SOME
-@given(batches(), st.sampled_from(SCORES), st.data())
-def test_a_window_is_all_positions_with_an_infinite_penalty_outside(batch, score, data):
-    lengths, rows = batch
-    attention = build(GlobalConfig(score=score))
-    memory, query = prepared(attention, lengths), numbers(2, len(rows), SIZES.query)
-    bounds = [sorted(data.draw(st.integers(0, lengths[row] - 1)) for _ in "ab") for row in rows]
-    start, last = torch.tensor(bounds).unbind(1)
-    rows = torch.tensor(rows)
-    penalty = numbers(3, len(rows), max(lengths)).abs()
-    places = torch.arange(max(lengths))
-    outside = (places < start[:, None]) | (places > last[:, None])
-    everywhere = penalty.masked_fill(outside, math.inf)
-    expected = attend_all(attention.score, query, memory, rows, everywhere)
-    window = Window(start, last + 1, rows)
-    penalty = penalty.gather(1, window.positions)
-    context, weights = attend_within(attention.score, query, memory, window, penalty)
-    torch.testing.assert_close(context, expected[0], rtol=0, atol=1e-12)
-    laid_out = window.lay_out(weights, max(lengths))
-    torch.testing.assert_close(laid_out, expected[1], rtol=0, atol=1e-12)
 
 
 @SOME

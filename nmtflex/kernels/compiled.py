@@ -1,0 +1,53 @@
+"""How the loops of ``loops`` become machine code, once a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import float32, njit
+from numba.extending import overload
+
+# A division by zero gives inf or NaN, as in numpy: a test for it would keep loops from running on
+# vectors. Products and sums fuse. Nothing may assume that NaN and infinity do not come.
+EXACT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+# Besides, sums may be taken in another order, which a sum over vectors is.
+SUMS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
+
+
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function when it is first called from another compiled one."""
+    return njit(**options)
+
+
+def entry(parallel: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function that Python calls, and keep the code on disk for the next process.
+
+    It is kept beside the source, or in the user's cache folder where that cannot be written. Where
+    neither can, each process compiles for itself.
+    """
+
+    def compile_lazily(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(function, parallel=parallel, cache=True, **SUMS)
+        except RuntimeError:  # numba has no place for its cache
+            return njit(function, parallel=parallel, **SUMS)
+
+    return compile_lazily
+
+
+def by_format(function: Any, single: Callable[..., Any]) -> None:
+    """Let compiled code that calls ``function(x)`` run ``single`` where x is float32."""
+    single, other = compiled(**EXACT)(single), compiled(**EXACT)(function)
+
+    def choose(x):  # type: ignore[no-untyped-def]  # numba compares names and types of arguments
+        def run_single(x):  # type: ignore[no-untyped-def]
+            return single(x)
+
+        def run_other(x):  # type: ignore[no-untyped-def]
+            return other(x)
+
+        return run_single if x == float32 else run_other
+
+    options: Any = EXACT
+    overload(function, jit_options=options)(choose)

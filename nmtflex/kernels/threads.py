@@ -1,0 +1,47 @@
+"""As many threads for the loops as PyTorch has, where there is enough to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import torch
+
+# Units of keys and values that a thread should have before another one is woken.
+GRAIN = 1 << 16
+
+
+def _start() -> None:
+    """Start numba's threads.
+
+    Numba has OpenMP use all cores then. PyTorch's threads are the same ones, which is well: none of
+    them waits in another's way. But their number is the user's choice.
+    """
+    chosen = torch.get_num_threads()
+    numba.get_num_threads()
+    if torch.get_num_threads() != chosen:
+        torch.set_num_threads(chosen)
+
+
+_start()
+
+
+def most_threads() -> int:
+    """Return how many threads the loops may use: PyTorch's, of those that numba started with."""
+    config: Any = numba.config
+    return min(torch.get_num_threads(), config.NUMBA_NUM_THREADS)
+
+
+def threads_for(units: int) -> int:
+    """Return how many threads are worth their while for some units of keys and values."""
+    return max(1, min(most_threads(), units // GRAIN))
+
+
+def run(loop: Any, threads: int, *arguments: Any) -> None:
+    """Run a parallel loop on some threads, and leave numba's own setting as it was."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(threads)
+    try:
+        loop(*arguments)
+    finally:
+        numba.set_num_threads(before)

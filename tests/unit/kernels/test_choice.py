@@ -1,0 +1,124 @@
+"""Which implementation runs, what that loads, and that nothing is compiled twice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+from problems import make
+
+from nmtflex.errors import OptionError
+from nmtflex.kernels import attend, compiled, cpu, implementation, make_source, reference
+
+CPU = torch.device("cpu")
+
+
+def test_the_device_chooses(monkeypatch):
+    monkeypatch.delenv("NMTFLEX_KERNELS", raising=False)
+    assert implementation(CPU) is cpu
+    assert implementation(torch.device("meta")) is reference
+
+
+def test_a_gpu_without_triton_has_the_reference(monkeypatch):
+    monkeypatch.delenv("NMTFLEX_KERNELS", raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert implementation(torch.device("cuda")) is reference
+
+
+@pytest.mark.parametrize("value", ["", "auto"])
+def test_auto(monkeypatch, value):
+    monkeypatch.setenv("NMTFLEX_KERNELS", value)
+    assert implementation(CPU) is cpu
+
+
+def test_the_environment_forces_the_reference(monkeypatch):
+    monkeypatch.setenv("NMTFLEX_KERNELS", "reference")
+    assert implementation(CPU) is reference
+    problem = make(dtype=torch.bfloat16)
+    source = make_source(problem.keys, problem.values, problem.lengths)
+    assert source.keys is problem.keys
+    context = attend(problem.query, source, None, problem.v, problem.window, trace=True).context
+    assert context.dtype == torch.bfloat16
+
+
+def test_an_unknown_choice_is_an_error(monkeypatch):
+    monkeypatch.setenv("NMTFLEX_KERNELS", "fast")
+    with pytest.raises(
+        OptionError, match=r"^NMTFLEX_KERNELS: 'fast' is not one of auto, reference$"
+    ):
+        implementation(CPU)
+
+
+def run(script: str) -> str:
+    environment = {name: text for name, text in os.environ.items() if name != "NMTFLEX_KERNELS"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_numba_is_loaded_where_it_is_needed():
+    output = run(
+        """
+        import sys
+        from nmtflex.cli.app import main
+        main(["--help"])
+        assert not {"numba", "torch"} & set(sys.modules)
+        import nmtflex.kernels
+        assert "numba" not in sys.modules
+        print("checked")
+        """
+    )
+    assert output.endswith("checked\n")
+
+
+def test_a_second_process_compiles_nothing():
+    for dtype in (torch.float32, torch.float64):  # so that this one has compiled everything
+        problem = make(dtype=dtype).learning()
+        problem.attend(cpu).context.sum().backward()
+    output = run(
+        """
+        import torch
+        torch.set_num_threads(1)
+        from nmtflex.kernels import attend, loops, make_source, windows
+        for dtype in (torch.float32, torch.float64):
+            keys = torch.randn(2, 3, 4, dtype=dtype, requires_grad=True)
+            source = make_source(keys, keys, torch.tensor([3, 2]))
+            query = torch.randn(2, 4, dtype=dtype)
+            attend(query, source, v=query[0], trace=True).context.sum().backward()
+        assert torch.get_num_threads() == 1  # which starting numba's threads would change
+        for function in (windows.check, windows.share, windows.spread, loops.forward,
+                         loops.backward_queries, loops.backward_memory):
+            stats = function.stats
+            print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+        """
+    )
+    assert [line.split()[1] for line in output.splitlines()] == ["0"] * 6
+    assert [line.split()[0] for line in output.splitlines()] == ["1", "1", "2", "2", "2", "2"]
+
+
+def test_without_a_place_for_the_cache_code_is_compiled_all_the_same(monkeypatch):
+    njit = compiled.njit
+
+    def refuse(*arguments, **options):
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(*arguments, **options)
+
+    monkeypatch.setattr(compiled, "njit", refuse)
+
+    @compiled.entry()
+    def double(x):
+        return 2 * x
+
+    assert double(4) == 8
+    assert double.stats.cache_path is None
