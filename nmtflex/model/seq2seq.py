@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from nmtflex.attention import Sizes, State, Trace, build_attention
 from nmtflex.config import ModelConfig
 from nmtflex.model.cells import Stack
+from nmtflex.model.cross_entropy import cross_entropy
 from nmtflex.model.decoder import BahdanauDecoder, Decoder, LuongDecoder
 from nmtflex.model.embedding import Embedding
 from nmtflex.model.encoder import Encoder
@@ -67,10 +67,24 @@ class OutputLayer(nn.Module):
 
     def forward(self, output: Tensor) -> Tensor:
         """Return logits: [.., O] to [.., V]."""
+        return self.projection(self._hidden(output))
+
+    def loss(
+        self, output: Tensor, references: Tensor, smoothing: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """Return the sums of smoothed and of plain cross-entropy; see ``cross_entropy``.
+
+        Args:
+            output: [M, O].
+            references: [M] word ids.
+            smoothing: Probability that label smoothing spreads evenly over V.
+        """
+        weight, bias = self.projection.weight, self.projection.bias
+        return cross_entropy(self._hidden(output), weight, bias, references, smoothing)
+
+    def _hidden(self, output: Tensor) -> Tensor:
         output = self.dropout(output)
-        if self.bottleneck is not None:
-            output = self.bottleneck(output)
-        return self.projection(output)
+        return output if self.bottleneck is None else self.bottleneck(output)
 
 
 class Seq2Seq(nn.Module):
@@ -183,15 +197,8 @@ class Seq2Seq(nn.Module):
         with self._precision():
             outputs, gates = self._outputs(source, lengths, target_in)  # [B, T, O], [B, T]
             real = target_out != 0
-            logits = self.output(outputs[real])  # [tokens, V]
-        references = target_out[real]
-        logits = logits.float() if self.autocast else logits
-        objective = functional.cross_entropy(
-            logits, references, label_smoothing=smoothing, reduction="sum"
-        )
-        plain = objective.detach()
-        if smoothing:
-            plain = functional.cross_entropy(logits.detach(), references, reduction="sum")
+            references = target_out[real]
+            objective, plain = self.output.loss(outputs[real], references, smoothing)
         gate = None
         if gates is not None:
             gate = ((gates * real).sum(1) / real.sum(1)).sum()

@@ -1,0 +1,115 @@
+"""Softmax cross-entropy without the logits of a whole batch.
+
+A batch's logits and their gradient, [tokens, V] each, are most of the memory of a training step,
+and their pages are new to the machine at every update. Here a chunk of tokens at a time goes the
+whole way, from logits to loss to gradients, in one buffer that is used again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+CHUNK = 1 << 21  # logits at once: 8 MB in float32
+LEAST_ROWS = 256  # tokens at once, fewer of which make slow products
+
+
+def cross_entropy(
+    hidden: Tensor, weight: Tensor, bias: Tensor, references: Tensor, smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Return sums of the cross-entropy of softmax(weight hidden + bias), in nats.
+
+    With label smoothing e the target is 1 - e at the reference, and e / V at each of the V words.
+
+    Args:
+        hidden: [M, O].
+        weight: [V, O]. Products run in autocast's format, sums in float32 at least.
+        bias: [V].
+        references: [M] word ids.
+        smoothing: e, 0 for none.
+
+    Returns:
+        The smoothed sum [], with gradient, and the plain one [], without.
+    """
+    return _CrossEntropy.apply(hidden, weight, bias, references, smoothing)  # type: ignore[no-untyped-call]
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """Makes the gradients on the way: they are linear in that of the sum, so they can wait."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, references: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        """Return both sums; see ``cross_entropy``."""
+        device = hidden.device.type
+        dtype = hidden.dtype
+        if torch.is_autocast_enabled(device):
+            dtype = torch.get_autocast_dtype(device)
+        with torch.autocast(device, enabled=False):
+            batch = _Batch(hidden.to(dtype), weight.to(dtype), bias)
+            for rows in batch.chunks():
+                batch.add(rows, references[rows], smoothing, gradients=any(ctx.needs_input_grad))
+        ctx.save_for_backward(
+            batch.grad_hidden.to(hidden.dtype), batch.grad_weight.to(weight.dtype), batch.grad_bias
+        )
+        ctx.mark_non_differentiable(batch.plain)
+        return batch.smoothed, batch.plain
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, _: None) -> tuple[Tensor | None, ...]:
+        """Return the gradients of hidden vectors, weight and bias."""
+        return (*(grad * part for part in ctx.saved_tensors), None, None)
+
+
+class _Batch:
+    """The sums and gradients of a batch, chunk by chunk.
+
+    Args:
+        hidden: [M, O].
+        weight: [V, O], alike in format.
+        bias: [V], in the format of the sums.
+    """
+
+    def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
+        self.hidden, self.weight, self.bias = hidden, weight, bias
+        self.smoothed, self.plain = bias.new_zeros(()), bias.new_zeros(())
+        self.grad_hidden = torch.empty_like(hidden)
+        self.grad_weight = torch.zeros_like(weight, dtype=bias.dtype)
+        self.grad_bias = torch.zeros_like(bias)
+
+    def chunks(self) -> list[slice]:
+        """Part the M tokens."""
+        rows = max(LEAST_ROWS, CHUNK // len(self.weight))
+        self.buffer = self.hidden.new_empty(min(rows, len(self.hidden)), len(self.weight))
+        return [slice(first, first + rows) for first in range(0, len(self.hidden), rows)]
+
+    def add(self, rows: slice, references: Tensor, smoothing: float, gradients: bool) -> None:
+        """Add the tokens ``rows``, whose words are ``references``."""
+        hidden = self.hidden[rows]
+        logits = torch.mm(hidden, self.weight.t(), out=self.buffer[: len(hidden)])
+        logits = logits.to(self.bias.dtype).add_(self.bias)
+        total = logits.logsumexp(1, keepdim=True)
+        wanted = references.unsqueeze(1)
+        plain = (total - logits.gather(1, wanted)).sum()
+        self.plain += plain
+        self.smoothed += (1 - smoothing) * plain
+        if smoothing:
+            self.smoothed += smoothing * (total.squeeze(1) - logits.mean(1)).sum()
+        if not gradients:
+            return
+        grads = logits.sub_(total).exp_()  # softmax - target
+        if smoothing:
+            grads.sub_(smoothing / len(self.weight))
+        grads.scatter_add_(1, wanted, torch.full_like(total, smoothing - 1))
+        self.grad_bias += grads.sum(0)
+        grads = grads.to(hidden.dtype)
+        torch.mm(grads, self.weight, out=self.grad_hidden[rows])
+        if grads.dtype == self.grad_weight.dtype:
+            self.grad_weight.addmm_(grads.t(), hidden)
+        else:
+            self.grad_weight += grads.t() @ hidden
