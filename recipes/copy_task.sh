@@ -29,3 +29,11 @@ copy memory32 --attention memory --K 32
 copy memory64 --attention memory --K 64
 copy none --attention none
 copy memory1 --attention memory --K 1
+
+# How sharply the slots look at the source, with position encodings and without.
+copy memory32-plain --attention memory --K 32 --no-position-encoding
+for run in memory32 memory32-plain; do
+  $NMTFLEX translate "$OUT/copy50-$run" --attention-output "$OUT/copy50-$run.jsonl" \
+    < "$OUT/copy50/test.src" > "$OUT/copy50-$run.test.tgt"
+  ${PYTHON:-python3} "$(dirname "$0")/alpha_entropy.py" "$OUT/copy50-$run.jsonl"
+done

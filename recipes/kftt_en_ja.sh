@@ -19,12 +19,15 @@ prepare "$OUT/kftt.prepared" --source-lang en --target-lang ja \
 $NMTFLEX train "$OUT/kftt.prepared" --run "$OUT/kftt-flexible" \
   --attention flexible --sigma 1.5 --score additive --decoder luong \
   --embedding-size 256 --encoder-size 256 --decoder-size 256 --dropout 0.2 \
-  --batch-sentences 64 --lr 1e-3 --clip 3 --epochs 5 --dtype bfloat16
+  --batch-sentences 32 --lr 1e-3 --clip 3 --epochs 5 --valid-beam 1 --dtype bfloat16
+# The paper's finetuning, and the same under a threshold.
 $NMTFLEX finetune "$OUT/kftt-flexible" --run "$OUT/kftt-finetuned" --beta 0.1 --epochs 1 \
-  --dtype bfloat16
+  --valid-beam 1 --dtype bfloat16
+$NMTFLEX finetune "$OUT/kftt-flexible" --run "$OUT/kftt-under" --beta 0.1 --epochs 1 \
+  --train-tau 0.5 --tau 0.5 --valid-beam 1 --dtype bfloat16
 
-for run in flexible finetuned; do
-  tau=$(chosen_tau "$OUT/kftt-$run" "$TAUS")
-  $NMTFLEX eval "$OUT/kftt-$run" --split test --beam 5 --tau "${tau:-auto}"
+for run in flexible finetuned under; do
+  $NMTFLEX sweep "$OUT/kftt-$run" --split valid --beam 5 --tau "$TAUS" --within 0.5
   $NMTFLEX sweep "$OUT/kftt-$run" --split test --beam 5 --tau "$TAUS"
 done
+$NMTFLEX plot "$OUT"/kftt-{flexible,finetuned,under}/sweep-test-beam5.csv --output "$OUT/kftt.png"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -20,7 +22,7 @@ from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig
 from nmtflex.errors import OptionError
 
 if TYPE_CHECKING:
-    from nmtflex.decoding.translator import Opened, Translation
+    from nmtflex.decoding.translator import Opened, Translation, Translator
 
 
 @command(app, "translate")
@@ -47,7 +49,7 @@ def translate(
     moses format writes ||| inside a translation as &#124;&#124;&#124;.
     """
     from nmtflex.corpus.readers import read_lines, read_stream
-    from nmtflex.decoding.stream import check_output, translate_stream
+    from nmtflex.decoding.stream import AttentionFile, check_output, translate_stream
     from nmtflex.decoding.tally import Tally
     from nmtflex.decoding.translator import open_translator
 
@@ -65,21 +67,50 @@ def translate(
     tally = Tally() if written.stats else None
     interactive = input is None and sys.stdin.isatty()
     if interactive:  # a person waits for each line
-        written = dataclasses.replace(written, buffer=1)
+        written = dataclasses.replace(written, buffer=1, workers=1)
+    open_again = functools.partial(
+        _translator, run, search, threshold, batch, _shared(device, written.workers)
+    )
+    source = opened.translator.pipeline.source
     lines = read_lines(input) if input else read_stream(sys.stdin.buffer)
     if input:  # an unreadable one must not empty the output
         lines = itertools.chain(list(itertools.islice(lines, 1)), lines)
     with contextlib.ExitStack() as files:
         # The one that may fail first: a mistake must not empty the output.
-        attention = files.enter_context(attention_file.open("wb")) if attention_file else None
+        attention = None
+        if attention_file:
+            attention = AttentionFile(files.enter_context(attention_file.open("wb")), source)
         out = files.enter_context(_opened(output))
         report = files.enter_context(_progress(quiet=interactive or out.isatty()))
-        translate_stream(opened.translator, lines, out, written, report, attention, tally, show)
+        translate_stream(
+            open_again if written.workers > 1 else lambda: opened.translator,
+            lines,
+            out,
+            written,
+            report,
+            attention,
+            tally,
+            show,
+        )
     if tally is not None and tally.cps is not None:
         note(
             f"CPS {tally.cps:.2f} (score computations a step), and {tally.encoding:.1f} a sentence "
             f"in reading the source"
         )
+
+
+def _translator(*options: Any) -> Translator:
+    """Open a run in a worker process; options as ``open_translator`` takes them."""
+    from nmtflex.decoding.translator import open_translator
+
+    return open_translator(*options).translator
+
+
+def _shared(device: DeviceConfig, workers: int) -> DeviceConfig:
+    """Return the options of each of several processes, which part the cores among them."""
+    if device.threads:
+        return device
+    return dataclasses.replace(device, threads=max(1, (os.cpu_count() or 1) // workers))
 
 
 def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:

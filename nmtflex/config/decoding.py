@@ -103,6 +103,15 @@ class OutputConfig(Config):
     buffer: Annotated[
         int, Opt("Lines read ahead, to sort by length; memory stays constant.", ge=1)
     ] = 4096
+    workers: Annotated[
+        int,
+        Opt(
+            "Processes that translate; the lines come in order, and are the same for any number. "
+            "Unless --threads says otherwise they share the cores.",
+            ge=1,
+            le=1024,
+        ),
+    ] = 1
     n_best: Annotated[int, Opt("Hypotheses a sentence, at most the beam size.", ge=1)] = 1
     format: Annotated[
         Literal["text", "moses", "json"],

@@ -28,13 +28,13 @@ from nmtflex.corpus.readers import starts_with_mark
 from nmtflex.corpus.splits import PairCount, SplitWriter
 from nmtflex.corpus.store import MANIFEST, SIDES, PreparedCorpus, open_prepared, raw_path
 from nmtflex.corpus.words import Pieces, WordStore, numbering
-from nmtflex.corpus.workers import ordered_map
 from nmtflex.errors import DataError, OptionError
 from nmtflex.files import atomic_folder, file_hash, write_json
 from nmtflex.text.bpe import BPE, learn_bpe, worth_learning_from
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
 from nmtflex.text.vocabulary import Vocabulary
+from nmtflex.workers import ordered_map
 
 Progress = Callable[[str, int], None]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterable
-from typing import BinaryIO
+from dataclasses import dataclass
+from typing import BinaryIO, NamedTuple
 
 from nmtflex.config import OutputConfig, SearchConfig
 from nmtflex.decoding.batching import buffers
@@ -13,6 +14,10 @@ from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import attention_line
 from nmtflex.decoding.translator import Translation, Translator
 from nmtflex.errors import OptionError
+from nmtflex.text.pipeline import SidePipeline
+from nmtflex.workers import ordered_map
+
+WORKER_LINES = 256  # a chunk for one of several workers
 
 
 def check_output(output: OutputConfig, search: SearchConfig) -> None:
@@ -31,52 +36,110 @@ def check_output(output: OutputConfig, search: SearchConfig) -> None:
         )
 
 
+class Chunk(NamedTuple):
+    """Lines and their translations, made together."""
+
+    lines: list[str]
+    found: list[list[Translation]]  # of each line, the best first
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class ChunkTranslation:
+    """Makes what translates chunks of lines, in this process or in a worker.
+
+    Args:
+        open_translator: Opens the model; it is pickled for a worker.
+        n_best: Hypotheses a line.
+        trace: Whether to tell what attention looked at.
+        counting: Whether to count score computations.
+    """
+
+    open_translator: Callable[[], Translator]
+    n_best: int
+    trace: bool
+    counting: bool
+
+    def __call__(self) -> Callable[[list[str]], Chunk]:
+        """Open the model, and return what translates a chunk with it."""
+        translator = self.open_translator()
+
+        def translate(lines: list[str]) -> Chunk:
+            tally = Tally()
+            counted = tally if self.counting else None
+            return Chunk(lines, translator.n_best(lines, self.n_best, counted, self.trace), tally)
+
+        return translate
+
+
 def translate_stream(
-    translator: Translator,
+    open_translator: Callable[[], Translator],
     lines: Iterable[str],
     out: BinaryIO,
     output: OutputConfig,
     report: Callable[[int, int], None] = lambda _sentences, _tokens: None,
-    attention: BinaryIO | None = None,
+    attention: AttentionFile | None = None,
     tally: Tally | None = None,
     show: Callable[[int, str, Translation], None] | None = None,
 ) -> None:
-    """Translate lines as they come and write them in order, flushed after every buffer.
+    """Translate lines as they come and write them in order, flushed after every chunk.
 
-    Only ``output.buffer`` lines are held at a time; they are sorted by length for speed. Where
-    reading fails, the lines before the fault are translated and written first.
+    Only ``output.buffer`` lines are held at a time, or a few chunks of ``WORKER_LINES`` where there
+    are workers; they are sorted by length for speed. Where reading fails, the lines before the
+    fault are translated and written first.
 
     Args:
-        translator: Does the work.
+        open_translator: Opens what does the work; called once, or once a worker.
         lines: The source, without line ends.
         out: Takes UTF-8.
-        output: Buffer, format and number of hypotheses.
-        report: Called after every buffer with its number of lines and of target tokens.
-        attention: Takes what attention looked at, an object a line; see ``attention_line``.
-        tally: Takes the count of score computations.
+        output: Buffer, workers, format and number of hypotheses.
+        report: Called after every chunk with its number of lines and of target tokens.
+        attention: Takes what attention looked at, if given.
+        tally: Takes the count of score computations, if given.
         show: Called with the index, the source and the best translation of each line, with its
             trace, once the line is written.
 
     Raises:
         NmtflexError: What reading a line raises, or a broken model.
     """
-    index = itertools.count()
     trace = attention is not None or show is not None
-    for buffer in buffers(lines, output.buffer):
-        found = translator.n_best(buffer, output.n_best, tally, trace)
-        for source, translations in zip(buffer, found, strict=True):
+    setup = ChunkTranslation(open_translator, output.n_best, trace, tally is not None)
+    size = output.buffer if output.workers == 1 else min(output.buffer, WORKER_LINES)
+    chunks = ordered_map(setup, buffers(lines, size), output.workers, spawn=True)
+    index = itertools.count()
+    for chunk in chunks:
+        for source, translations in zip(chunk.lines, chunk.found, strict=True):
             number = next(index)
             text = format_translations(number, source, translations, output.format)
             out.write(text.encode("utf-8"))
             if attention is not None:
-                best, tokens = translations[0], translator.pipeline.source.segment(source)
-                line = attention_line(tokens, best.tokens, best.score, best.trace)
-                attention.write(line.encode("utf-8"))
+                attention.write(source, translations[0])
             if show is not None:
                 out.flush()
                 show(number, source, translations[0])
         out.flush()
-        report(len(buffer), sum(len(translations[0].tokens) for translations in found))
+        if tally is not None:
+            tally.merge(chunk.tally)
+        report(len(chunk.lines), sum(len(best.tokens) for best, *_ in chunk.found))
+
+
+class AttentionFile:
+    """What attention looked at, an object a line; see ``attention_line``.
+
+    Args:
+        file: Takes UTF-8.
+        source: The run's source side, which cuts raw lines as the model has them.
+    """
+
+    def __init__(self, file: BinaryIO, source: SidePipeline) -> None:
+        self._file = file
+        self._source = source
+
+    def write(self, line: str, best: Translation) -> None:
+        """Write the line of a raw source and its best translation."""
+        tokens = self._source.segment(line)
+        record = attention_line(tokens, best.tokens, best.score, best.trace)
+        self._file.write(record.encode("utf-8"))
 
 
 def format_translations(

@@ -33,6 +33,11 @@ class Tally:
         self._ratios += (computed.double() / pairs).tolist()
         self._encoding += encoding.tolist()
 
+    def merge(self, other: Tally) -> None:
+        """Add the sentences of another tally."""
+        self._ratios += other._ratios
+        self._encoding += other._encoding
+
     @property
     def cps(self) -> float | None:
         """Mean score computations a step; None where no sentence was translated."""

@@ -109,6 +109,31 @@ def test_a_terminal_is_answered_line_by_line(command_line, monkeypatch, tiny_run
     assert out.read_bytes().count(b"\n") == 3
 
 
+def test_workers_change_nothing_but_the_time(command_line, tiny_run, tmp_path) -> None:
+    source = tmp_path / "source.txt"
+    source.write_text("\n".join("a b c d e f g h"[: 1 + 2 * (n % 8)] for n in range(300)) + "\n")
+    found = []
+    for workers in (1, 2):
+        traces = tmp_path / f"{workers}.jsonl"
+        outcome = command_line(
+            "translate", tiny_run, "--input", source, "--workers", workers, "--threads", 1,
+            "--stats", "--attention-output", traces,
+        )  # fmt: skip
+        assert outcome.code == 0, outcome.err
+        [stats] = [line for line in outcome.err.splitlines() if "CPS" in line]
+        found.append((outcome.out, stats, traces.read_text()))
+    assert found[0] == found[1]
+    assert found[0][0].count("\n") == 300
+
+
+def test_lines_before_a_fault_are_translated_by_workers_too(command_line, tiny_run, tmp_path):
+    source = tmp_path / "source.txt"
+    source.write_bytes(b"a b\nc d\n\xff\n")
+    outcome = command_line("translate", tiny_run, "--input", source, "--workers", 2)
+    assert (outcome.code, outcome.out.count("\n")) == (1, 2)
+    assert f"{source}:3" in outcome.err
+
+
 def test_an_invalid_line_is_named(command_line, feed, tiny_run) -> None:
     feed(b"a b\nc d\n\xff\n")
     result = command_line("translate", tiny_run, *ONE_THREAD)

@@ -31,7 +31,7 @@ class Shout:
 
 def run(lines, **options) -> tuple[str, Shout]:
     shout, out = Shout(), io.BytesIO()
-    translate_stream(shout, lines, out, OutputConfig(**options))
+    translate_stream(lambda: shout, lines, out, OutputConfig(**options))
     return out.getvalue().decode("utf-8"), shout
 
 
@@ -50,7 +50,7 @@ def test_no_line_is_read_before_the_buffer_before_is_written() -> None:
             seen.append(out.getvalue().count(b"\n"))
             yield str(number)
 
-    translate_stream(Shout(), lines(), out, OutputConfig(buffer=2))
+    translate_stream(Shout, lines(), out, OutputConfig(buffer=2))
     assert seen == [0, 0, 2, 2]
 
 
@@ -62,14 +62,14 @@ def test_lines_before_a_fault_are_written() -> None:
 
     out = io.BytesIO()
     with pytest.raises(DataError, match="standard input:3"):
-        translate_stream(Shout(), lines(), out, OutputConfig())
+        translate_stream(Shout, lines(), out, OutputConfig())
     assert out.getvalue() == b"ONE\nTWO\n"
 
 
 def test_every_buffer_is_reported() -> None:
     reports = []
     translate_stream(
-        Shout(),
+        Shout,
         ["a b", "c", "d"],
         io.BytesIO(),
         OutputConfig(buffer=2),

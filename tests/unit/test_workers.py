@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from nmtflex.corpus.workers import ordered_map
 from nmtflex.errors import DataError
+from nmtflex.workers import ordered_map
 
 
 def double(item: int) -> int:
@@ -48,11 +48,29 @@ def test_an_error_in_a_worker_arrives(workers):
         list(ordered_map(partial(setup, complain), [3, 4], workers))
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_of_what_was_read_come_before_a_fault_in_reading(workers):
+    def items():
+        yield 1
+        yield 2
+        raise DataError("line 3")
+
+    results = ordered_map(partial(setup, double), items(), workers)
+    assert [next(results), next(results)] == [2, 4]
+    with pytest.raises(DataError, match="line 3"):
+        next(results)
+
+
+@pytest.mark.parametrize("spawn", [False, True])
+def test_either_way_to_start_a_process(spawn):
+    assert list(ordered_map(partial(setup, abs), [-1, 2], 2, spawn=spawn)) == [1, 2]
+
+
 def test_workers_end_with_a_parent_that_is_killed():
     script = (
         "from functools import partial\n"
         "from time import sleep\n"
-        "from nmtflex.corpus.workers import ordered_map\n"
+        "from nmtflex.workers import ordered_map\n"
         "def setup(): return sleep\n"
         "if __name__ == '__main__':\n"
         "    for _ in ordered_map(setup, iter(lambda: 0.01, None), 2): print(flush=True)\n"

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-from nmtflex.errors import DataError
+from nmtflex.errors import DataError, NmtflexError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -21,14 +21,20 @@ _function: Callable[[Any], Any]  # of this worker process
 
 
 def ordered_map(
-    setup: Callable[[], Callable[[Item], Result]], items: Iterable[Item], workers: int = 1
+    setup: Callable[[], Callable[[Item], Result]],
+    items: Iterable[Item],
+    workers: int = 1,
+    spawn: bool = False,
 ) -> Iterator[Result]:
     """Yield ``setup()(item)`` for each item, in order, whatever the number of processes.
+
+    Where reading an item fails with a ``NmtflexError``, the results of those before it come first.
 
     Args:
         setup: Makes the function, once a process; it is pickled, what it makes need not be.
         items: Read only as fast as results are taken.
         workers: Processes; with one, everything happens in this process.
+        spawn: Start them from nothing, as threads that run here would not survive a fork.
 
     Raises:
         DataError: A process was killed, most likely for want of memory.
@@ -36,10 +42,12 @@ def ordered_map(
     if workers == 1:
         yield from map(setup(), items)
         return
-    pool = ProcessPoolExecutor(workers, initializer=_start, initargs=(setup,))
+    context = multiprocessing.get_context("spawn" if spawn else None)
+    pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(setup,))
     waiting: deque[Future[Result]] = deque()
+    faults: list[NmtflexError] = []
     try:
-        for item in items:
+        for item in _until_fault(items, faults):
             waiting.append(pool.submit(_call, item))
             if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
@@ -52,6 +60,16 @@ def ordered_map(
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
+    if faults:
+        raise faults[0]
+
+
+def _until_fault(items: Iterable[Item], faults: list[NmtflexError]) -> Iterator[Item]:
+    """Yield items; a fault in reading them ends the items, and is kept."""
+    try:
+        yield from items
+    except NmtflexError as fault:
+        faults.append(fault)
 
 
 def _start(setup: Callable[[], Callable[[Any], Any]]) -> None:
