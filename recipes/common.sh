@@ -22,7 +22,7 @@ prepare() {
   [ -d "$folder" ] || $NMTFLEX preprocess --out "$folder" "$@"
 }
 
-TAUS=0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,1,1.38,2,inf
+TAUS=0.05,0.1,0.2,0.25,0.3,0.35,0.4,0.5,0.6,0.7,1,1.38,2,inf
 
 # chosen_tau RUN TAUS [OPTION...]: the smallest threshold that loses at most 0.5 BLEU on validation
 # data against none (or --baseline BLEU); nothing where every one loses more.

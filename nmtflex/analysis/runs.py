@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from nmtflex.config import BatchConfig, DeviceConfig, NoneConfig, SearchConfig, ThresholdConfig
 from nmtflex.decoding.translator import Opened, open_translator
 from nmtflex.errors import OptionError
+from nmtflex.model.run import RunFolder
 from nmtflex.model.threshold import set_threshold
+from nmtflex.scoring.run_scores import read_split
 
 
 class Decoding(NamedTuple):
@@ -41,6 +43,37 @@ def open_runs(paths: Sequence[Path], decoding: Decoding) -> list[Opened]:
     if tau is not None and all(opened.tau is None for opened in found):
         raise OptionError(f"--tau {tau} needs a run with flexible attention")
     return found
+
+
+def common_split(paths: Sequence[Path], split: str) -> tuple[list[str], list[str]]:
+    """Read a split that all runs have; return its raw source and target lines.
+
+    Raises:
+        OptionError: They have different ones.
+        RunError: A run has not the split.
+        DataError: The split is empty or damaged.
+    """
+    first = read_split(RunFolder(paths[0]).raw, split)
+    for path in paths[1:]:
+        for one, other, side in zip(
+            first, read_split(RunFolder(path).raw, split), ("source", "target"), strict=True
+        ):
+            if one == other:
+                continue
+            line = next(
+                (
+                    n
+                    for n, pair in enumerate(zip(one, other, strict=False), 1)
+                    if pair[0] != pair[1]
+                ),
+                min(len(one), len(other)) + 1,
+            )
+            raise OptionError(
+                f"{path} has other {split} data than {paths[0]}, from {side} line {line} on "
+                f"({len(other):,} lines against {len(one):,}): runs side by side need the same; "
+                f"take each by itself"
+            )
+    return first
 
 
 def facts_of(opened: Opened, name: str, decoding: Decoding) -> dict[str, str]:

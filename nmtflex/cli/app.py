@@ -22,6 +22,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+INTERRUPTED = 130  # exit code, 128 + SIGINT
+
 # The modules of the subcommands, in the order in which a run goes; --help lists them so.
 COMMANDS = (
     "generate",
@@ -31,6 +33,7 @@ COMMANDS = (
     "translate",
     "evaluate",
     "sweep",
+    "bench",
     "plot",
     "report",
     "score",
@@ -66,6 +69,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code = app(arguments or ["--help"], standalone_mode=False)
         sys.stdout.flush()
+        if code == INTERRUPTED:  # what newer Typers make of Ctrl-C
+            _complain("interrupted")
     except (Exception, KeyboardInterrupt) as error:
         code = _report(error)
     return code or 0
@@ -84,7 +89,7 @@ def _report(error: BaseException) -> int:
         return 2
     if isinstance(error, KeyboardInterrupt):
         _complain("interrupted")
-        return 130
+        return INTERRUPTED
     if isinstance(error, OSError):
         _discard_output()
         if isinstance(error, BrokenPipeError):

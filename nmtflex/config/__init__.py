@@ -19,6 +19,7 @@ from nmtflex.config.base import (
     options_of,
     revive,
 )
+from nmtflex.config.bench import BenchConfig
 from nmtflex.config.corpus import GenerateCopyConfig, GenerateToyConfig, PreprocessConfig
 from nmtflex.config.decoding import (
     BatchConfig,
@@ -57,6 +58,7 @@ __all__ = [
     "AttentionFigure",
     "AutoFigure",
     "BatchConfig",
+    "BenchConfig",
     "ByLengthFigure",
     "Config",
     "DetokenizeConfig",

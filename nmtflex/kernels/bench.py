@@ -61,6 +61,7 @@ def bench_decoding(
     share: float = 0.4,
     seconds: float = 2.0,
     device: str = "cpu",
+    repeats: int | None = None,
 ) -> list[Row]:
     """Time one step of additive attention without gradients.
 
@@ -73,12 +74,18 @@ def bench_decoding(
         share: Part of the positions that the window has.
         seconds: How long each case is repeated; at least three rounds.
         device: Where.
+        repeats: Rounds of each case, instead of ``seconds``.
     """
-    return [Row(case, _rounds(_decoding_ways(case, share, device), seconds)) for case in cases]
+    return [
+        Row(case, _rounds(_decoding_ways(case, share, device), seconds, repeats)) for case in cases
+    ]
 
 
 def bench_training(
-    cases: tuple[Case, ...] = TRAINING, seconds: float = 2.0, device: str = "cpu"
+    cases: tuple[Case, ...] = TRAINING,
+    seconds: float = 2.0,
+    device: str = "cpu",
+    repeats: int | None = None,
 ) -> list[Row]:
     """Time additive attention over all steps of a batch, forward and backward.
 
@@ -86,17 +93,19 @@ def bench_training(
     and values of its own, and autograd adds them) and ``forward`` (fused, without the backward
     pass).
     """
-    return [Row(case, _rounds(_training_ways(case, device), seconds)) for case in cases]
+    return [Row(case, _rounds(_training_ways(case, device), seconds, repeats)) for case in cases]
 
 
-def _rounds(ways: dict[str, Callable[[], object]], seconds: float) -> dict[str, list[float]]:
+def _rounds(
+    ways: dict[str, Callable[[], object]], seconds: float, repeats: int | None
+) -> dict[str, list[float]]:
     """Run each way in turn, again and again.
 
     Each runs twice and is timed the second time: what others left in the caches is not its fault.
     """
     milliseconds: dict[str, list[float]] = {name: [] for name in ways}
-    end = time.perf_counter() + seconds
-    while len(next(iter(milliseconds.values()))) < 3 or time.perf_counter() < end:
+    end = time.perf_counter() + (seconds if repeats is None else 0)
+    while len(next(iter(milliseconds.values()))) < (repeats or 3) or time.perf_counter() < end:
         for name, way in ways.items():
             way()
             _wait()

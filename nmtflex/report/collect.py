@@ -14,18 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtflex.analysis.learning import read_metrics
-from nmtflex.analysis.runs import Decoding, facts_of, names, open_runs
+from nmtflex.analysis.runs import Decoding, common_split, facts_of, names, open_runs
 from nmtflex.analysis.sentence import shown_tokens
 from nmtflex.analysis.tradeoff import find_tables, read_points, table_facts
 from nmtflex.config import ScoreConfig
 from nmtflex.decoding.stopwatch import Stopwatch
 from nmtflex.decoding.traces import Numbers, SentenceTrace
 from nmtflex.decoding.translator import Opened, Translation
-from nmtflex.errors import OptionError
 from nmtflex.model.run import RunFolder
 from nmtflex.report.settings import settings
 from nmtflex.scoring.run_scores import (
-    read_split,
     run_scorer,
     score_lines,
     split_files,
@@ -84,7 +82,7 @@ def collect(
         DataError: A split, a metrics file or a table of a sweep is damaged.
     """
     opened = open_runs(paths, wanted.decoding)
-    sources, references = _common_split(paths, wanted.split)
+    sources, references = common_split(paths, wanted.split)
     shown = min(wanted.sentences, len(sources))
     found = []
     for one, name in zip(opened, names(paths), strict=True):
@@ -115,35 +113,6 @@ def collect(
             for index in range(shown)
         ],
     )
-
-
-def _common_split(paths: Sequence[Path], split: str) -> tuple[list[str], list[str]]:
-    """Read a split that all runs have.
-
-    Raises:
-        OptionError: They have different ones.
-    """
-    first = read_split(RunFolder(paths[0]).raw, split)
-    for path in paths[1:]:
-        for one, other, side in zip(
-            first, read_split(RunFolder(path).raw, split), ("source", "target"), strict=True
-        ):
-            if one == other:
-                continue
-            line = next(
-                (
-                    n
-                    for n, pair in enumerate(zip(one, other, strict=False), 1)
-                    if pair[0] != pair[1]
-                ),
-                min(len(one), len(other)) + 1,
-            )
-            raise OptionError(
-                f"{path} has other {split} data than {paths[0]}, from {side} line {line} on "
-                f"({len(other):,} lines against {len(one):,}): runs side by side need the same; "
-                f"make a report of each"
-            )
-    return first
 
 
 def _of_run(

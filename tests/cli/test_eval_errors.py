@@ -160,3 +160,11 @@ def test_significance_beyond_the_memory(command_line, pair, monkeypatch):
         "nmtflex: error: --significance bootstrap with 99,999 resamples needs more memory than "
         "there is; give fewer with --samples\n"
     )
+
+
+def test_ctrl_c_is_told(command_line, tiny_run, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nmtflex.scoring.run_scores.read_split", interrupt)
+    assert command_line("eval", tiny_run) == (130, "", "nmtflex: error: interrupted\n")

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "recipes"
 WITH_DATA = {
     "multi30k_de_en.sh": {"preprocess": 1, "train": 1, "eval": 1},
     "small_parallel_en_ja.sh": {"preprocess": 1, "train": 1, "eval": 1},
-    "flexible_en_ja.sh": {"preprocess": 1, "train": 6, "finetune": 9, "sweep": 9, "eval": 21},
+    "flexible_en_ja.sh": {"preprocess": 1, "train": 6, "finetune": 6, "sweep": 9, "eval": 18},
     "kftt_en_ja.sh": {"preprocess": 1, "train": 1, "finetune": 2, "sweep": 6, "plot": 1},
 }
 COMMANDS = WITH_DATA | {

@@ -1,0 +1,269 @@
+"""``nmtflex bench``."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+from nmtflex.cli.app import app
+from nmtflex.cli.bind import command, refuse
+from nmtflex.cli.console import note, print_table, write_line
+from nmtflex.config import (
+    BatchConfig,
+    BenchConfig,
+    DeviceConfig,
+    SearchConfig,
+    ThresholdConfig,
+)
+from nmtflex.errors import OptionError
+
+if TYPE_CHECKING:
+    import torch
+
+    from nmtflex.analysis.bench import Measured
+    from nmtflex.analysis.runs import Decoding
+    from nmtflex.analysis.synthetic import Row as SyntheticRow
+    from nmtflex.kernels.bench import Row as KernelRow
+
+SYNTHETIC_TAU = "1.2"  # of --synthetic, unless --tau says otherwise
+MEGABYTE = 1e6  # bytes
+
+
+@command(app, "bench")
+def bench(
+    config: BenchConfig,
+    search: SearchConfig,
+    threshold: ThresholdConfig,
+    batch: BatchConfig,
+    device: DeviceConfig,
+) -> None:
+    """Measure how long runs take to decode their own data, and where the time goes.
+
+    The search on ids is timed, text apart: median of the rounds, the least and the most of them;
+    target tokens (of the best translation, end of sentence counted) and sentences a second; seconds
+    in encoder, attention, recurrent cell, output layer and search, which stands for all the rest:
+    embeddings, softmax, Luong's attentional layer (from decodings of their own, since a clock
+    inside takes time); score computations a step, CPS; how many times as fast as the first run each
+    is; the peak memory (of a GPU what PyTorch had there, otherwise of a fresh process that decodes
+    once, Python and PyTorch included).
+
+    Without runs, --kernels times the operation of attention alone, in milliseconds (medians), and
+    --synthetic a model of random weights over the length of the source: milliseconds a target token
+    (encoder apart), how many times those at the shortest length, CPS, seconds in the encoder a
+    batch, and the peak memory. --tau is 1.2 there unless given.
+    """
+    _check(config, search, threshold, batch, device)
+    if config.kernels:
+        _bench_kernels(config, device)
+    elif config.synthetic:
+        _bench_synthetic(config, search, threshold, batch, device)
+    else:
+        from nmtflex.analysis.runs import Decoding
+
+        _bench_runs(config, Decoding(search, threshold, batch, device))
+
+
+def _check(
+    config: BenchConfig,
+    search: SearchConfig,
+    threshold: ThresholdConfig,
+    batch: BatchConfig,
+    device: DeviceConfig,
+) -> None:
+    """Check before any work that every option has an effect."""
+    if config.kernels:
+        why = "has no effect on --kernels"
+        refuse(why, search, threshold, batch, DeviceConfig(dtype=device.dtype))
+    elif config.synthetic:
+        idle = SearchConfig(
+            length_penalty=search.length_penalty,
+            max_length=search.max_length,
+            replace_unk=search.replace_unk,
+        )
+        refuse("has no effect on --synthetic", idle)
+        if threshold.tau == "auto":
+            raise OptionError(
+                "--tau auto is made of the length of a run's validation sources, and --synthetic "
+                f"has no run; give a number, such as {SYNTHETIC_TAU}"
+            )
+    elif search.replace_unk:
+        raise OptionError("--replace-unk has no effect: the search on ids is timed, text apart")
+
+
+def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
+    from nmtflex.analysis.bench import Wanted, bench_runs, computing
+
+    split = config.split or "test"
+    wanted = Wanted(split, config.sentences, config.repeats, decoding)
+    measured = bench_runs(config.runs, wanted, note)
+    place = measured[0].subject.opened.run.model.device
+    how = computing(place, decoding.device.dtype)
+    search = {
+        "split": split,
+        "beam": decoding.search.beam,
+        "length_penalty": decoding.search.length_penalty,
+        "max_length": decoding.search.max_length,
+        "batch_sentences": decoding.batch.batch_sentences,
+    }
+    if config.json:
+        _write(config, place, {**search, **how, "runs": [one.to_dict() for one in measured]})
+        return
+    columns = ("", *(one.subject.name for one in measured))
+    rows = [column_of(one, decoding, how) for one in measured]
+    print_table(columns, [(label, *(row[label] for row in rows)) for label in rows[0]])
+
+
+def column_of(measured: Measured, decoding: Decoding, how: dict[str, Any]) -> dict[str, str]:
+    """Return what the table says of a run, label by label."""
+    counts, (seconds, parts) = measured.counts, measured.clocked
+    facts = measured.facts(decoding)
+    whole = sum(times.median for times in parts.values())
+    return {
+        "attention": facts["attention"],
+        "decoder": f"{facts['decoder']}, {facts['beam']}",
+        "computed on": _words(how),
+        "sentences": f"{counts.sentences:,}",
+        "target tokens": f"{counts.tokens:,}",
+        "seconds, median of the rounds": f"{seconds.median:.3f}",
+        "seconds, least to most": f"{min(seconds.rounds):.3f} to {max(seconds.rounds):.3f}",
+        "target tokens a second": f"{counts.tokens / seconds.median:,.0f}",
+        "sentences a second": f"{counts.sentences / seconds.median:,.1f}",
+        **{
+            f"{part}, seconds": f"{times.median:.3f} ({times.median / whole:.0%})"
+            for part, times in parts.items()
+        },
+        "computations a step (CPS)": "" if counts.cps is None else f"{counts.cps:.2f}",
+        "times as fast as the first": f"{measured.times_as_fast.median:.3f}",
+        "the same, least to most": _spread(*measured.times_as_fast[1:]),
+        "peak memory, MB": f"{measured.peak_memory / MEGABYTE:,.0f}",
+    }
+
+
+def _words(how: dict[str, Any]) -> str:
+    """Say how numbers are computed."""
+    threads = f"{how['threads']} thread{'s' * (how['threads'] > 1)}"
+    return f"{how['device']}, {threads}, {how['dtype']}, kernels: {how['kernels']}"
+
+
+def _spread(least: float, most: float) -> str:
+    return f"{least:.3f} to {most:.3f}"
+
+
+def _bench_kernels(config: BenchConfig, device: DeviceConfig) -> None:
+    from nmtflex.analysis.bench import computing
+    from nmtflex.kernels.bench import bench_decoding, bench_training
+    from nmtflex.model.device import open_device
+
+    place = open_device(device)
+    how = computing(place, device.dtype)
+    note(f"attention of one decoding step: {_words(how)}")
+    decoding = bench_decoding(device=str(place), repeats=config.repeats)
+    note("attention of a training batch, forward and backward")
+    training = bench_training(device=str(place), repeats=config.repeats)
+    if config.json:
+        tables = {"decoding": decoding, "training": training}
+        found = {name: [_plain(row) for row in rows] for name, rows in tables.items()}
+        _write(config, place, {**how, **found})
+        return
+    _print_kernels("decoding, S", decoding)
+    write_line("")
+    _print_kernels("training, S", training)
+
+
+def _print_kernels(first: str, rows: list[KernelRow]) -> None:
+    ways = list(rows[0].milliseconds)
+    columns = [first, "D", "sentences", "beam", "steps", *(f"{way}, ms" for way in ways)]
+    cells = [[*map(str, row.case), *(f"{row.median(way):.3f}" for way in ways)] for row in rows]
+    if "window" in ways:
+        columns.append("window / fused")
+        for row, line in zip(rows, cells, strict=True):
+            line.append(f"{row.median('window') / row.median('fused'):.2f}")
+    print_table(columns, cells)
+
+
+def _plain(row: KernelRow) -> dict[str, Any]:
+    """Return a row for JSON, numbers unrounded."""
+    from nmtflex.analysis.bench import Times
+
+    ways = {way: Times(rounds).to_dict() for way, rounds in row.milliseconds.items()}
+    return {**row.case._asdict(), "milliseconds": ways}
+
+
+def _bench_synthetic(
+    config: BenchConfig,
+    search: SearchConfig,
+    threshold: ThresholdConfig,
+    batch: BatchConfig,
+    device: DeviceConfig,
+) -> None:
+    from nmtflex.analysis.bench import computing
+    from nmtflex.analysis.synthetic import SEED, Wanted, bench_synthetic
+    from nmtflex.model.device import open_device
+
+    wanted = Wanted(
+        lengths=config.source_lengths,
+        steps=config.steps or 50,
+        repeats=config.repeats,
+        tau=float(threshold.tau or SYNTHETIC_TAU),
+        beam=search.beam,
+        batch_sentences=batch.batch_sentences,
+        device=device,
+    )
+    place = open_device(device)
+    how = computing(place, device.dtype)
+    rows = bench_synthetic(wanted, note)
+    if not config.json:
+        _print_synthetic(rows, wanted.tau)
+        return
+    settings = {
+        "seed": SEED,
+        "tau": "inf" if wanted.tau == math.inf else wanted.tau,
+        "beam": wanted.beam,
+        "sentences": wanted.sentences,
+        "steps": wanted.steps,
+    }
+    _write(config, place, {**settings, **how, "rows": [row.to_dict() for row in rows]})
+
+
+def _print_synthetic(rows: list[SyntheticRow], tau: float) -> None:
+    columns = (
+        "attention",
+        "source positions",
+        "ms a target token",
+        "least to most",
+        "times the shortest",
+        "CPS",
+        "encoder, s",
+        "peak memory, MB",
+    )
+    print_table(
+        columns,
+        [
+            (
+                f"{row.attention}, τ = {tau:g}" if row.attention == "flexible" else row.attention,
+                f"{row.length:,}",
+                f"{row.milliseconds.median:.3f}",
+                _spread(min(row.milliseconds.rounds), max(row.milliseconds.rounds)),
+                f"{row.ratio.median:.2f}",
+                "" if row.cps is None else f"{row.cps:.2f}",
+                f"{row.encoder.median:.3f}",
+                f"{row.peak_memory / MEGABYTE:,.0f}",
+            )
+            for row in rows
+        ],
+    )
+
+
+def _write(config: BenchConfig, place: torch.device, found: dict[str, Any]) -> None:
+    """Write one JSON object: the command, the machine, and what was found."""
+    from nmtflex.analysis.bench import machine
+
+    about = {
+        "command": shlex.join(["nmtflex", *sys.argv[1:]]),
+        "machine": machine(place),
+        "repeats": config.repeats,
+    }
+    write_line(json.dumps(about | found, ensure_ascii=False))

@@ -1,0 +1,174 @@
+"""nmtflex bench: its tables and JSON, and what is refused in one line."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+
+from nmtflex.analysis import bench, synthetic
+from nmtflex.config import FlexibleConfig
+from nmtflex.kernels import bench as kernels
+from nmtflex.kernels.bench import Case
+
+QUICK = ("--repeats", 2, "--threads", 1)
+ABOUT = {"command", "machine", "repeats", "device", "dtype", "threads", "kernels"}
+
+
+@pytest.fixture
+def at_home(monkeypatch):
+    """Let what would run in a process of its own run here."""
+    for module in (bench, synthetic):
+        monkeypatch.setattr(module, "in_fresh_process", lambda call, *given: call(*given))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Let the operation be timed at one small size each."""
+    sizes = {"bench_decoding": Case(5, 8, 2, 3), "bench_training": Case(5, 8, 2, 1, 2)}
+    for name, case in sizes.items():
+        monkeypatch.setattr(kernels, name, functools.partial(getattr(kernels, name), (case,)))
+
+
+def table_of(text: str) -> list[list[str]]:
+    return [line.split("\t") for line in text.splitlines()]
+
+
+def test_two_runs(command_line, make_tiny_run, tiny_run, at_home):
+    other = make_tiny_run("flexible", FlexibleConfig())
+    result = command_line("bench", tiny_run, other, "--tau", 0.5, "--beam", 2, *QUICK)
+    assert result.code == 0, result.err
+    head, *rows = table_of(result.out)
+    assert head == ["", "tiny", "flexible"]
+    found = {label: values for label, *values in rows}
+    assert all(len(values) == 2 for values in found.values())
+    assert found["attention"] == ["global attention", "flexible attention, τ = 0.5"]
+    assert found["decoder"] == ["bahdanau decoder, beam 2"] * 2
+    assert found["computed on"] == ["cpu, 1 thread, float32, kernels: cpu"] * 2
+    assert found["sentences"] == ["2", "2"]
+    assert found["computations a step (CPS)"][0] == "3.50"
+    assert found["times as fast as the first"][0] == "1.000"
+    assert found["the same, least to most"][0] == "1.000 to 1.000"
+    parts = ("encoder", "attention", "recurrent cell", "output layer", "search")
+    shares = [found[f"{part}, seconds"][0] for part in parts]
+    assert abs(sum(int(share.split("(")[1].rstrip("%)")) for share in shares) - 100) <= 3
+    assert result.err.splitlines()[0] == f"nmtflex: {tiny_run}: counting over 3 sentences of test"
+    assert "nmtflex: round 2 of 2: tiny " in result.err
+
+
+def test_json_of_a_run(command_line, tiny_run):
+    result = command_line("bench", tiny_run, "--json", "--sentences", 1, *QUICK)
+    assert result.code == 0, result.err
+    assert result.out.count("\n") == 1
+    found = json.loads(result.out)
+    options = {"split", "beam", "length_penalty", "max_length", "batch_sentences"}
+    assert set(found) == ABOUT | options | {"runs"}
+    assert (found["repeats"], found["threads"], found["split"]) == (2, 1, "test")
+    assert {"processor", "cores", "torch", "numba", "python"} <= set(found["machine"])
+    (run,) = found["runs"]
+    assert (run["run"], run["name"], run["attention"]) == (str(tiny_run), "tiny", "global")
+    assert (run["sentences"], run["cps"], run["tau"]) == (1, 3.0, None)
+    assert run["times_as_fast"] == {"median": 1.0, "least": 1.0, "most": 1.0}
+    assert len(run["seconds"]["rounds"]) == len(run["parts"]["search"]["rounds"]) == 2
+    assert run["peak_memory_bytes"] > 50e6  # of a process that is there for it
+
+
+def test_kernels(command_line, small):
+    result = command_line("bench", "--kernels", *QUICK)
+    assert result.code == 0, result.err
+    decoding, training = (table_of(table) for table in result.out.split("\n\n"))
+    ways = ["expand, ms", "reference, ms", "fused, ms", "penalty, ms", "window, ms"]
+    assert decoding[0] == [
+        *("decoding, S", "D", "sentences", "beam", "steps"),
+        *ways,
+        "window / fused",
+    ]
+    assert decoding[1][:5] == ["5", "8", "2", "3", "1"]
+    assert training[0][0] == "training, S"
+    assert training[1][:5] == ["5", "8", "2", "1", "2"]
+    assert len(training[0]) == len(training[1]) == 9
+
+
+def test_json_of_kernels(command_line, small):
+    found = json.loads(command_line("bench", "--kernels", "--json", *QUICK).out)
+    assert set(found) == ABOUT | {"decoding", "training"}
+    (row,) = found["decoding"]
+    assert (row["length"], row["size"], row["sentences"], row["beam"]) == (5, 8, 2, 3)
+    assert set(row["milliseconds"]) == {"expand", "reference", "fused", "penalty", "window"}
+    assert len(row["milliseconds"]["window"]["rounds"]) == 2
+
+
+SYNTHETIC = ("--synthetic", "--lengths", "5,30", "--steps", 3, "--beam", 2, "--batch-sentences", 3)
+
+
+def test_synthetic(command_line, at_home):
+    result = command_line("bench", *SYNTHETIC, *QUICK)
+    assert result.code == 0, result.err
+    head, *rows = table_of(result.out)
+    assert head[:3] == ["attention", "source positions", "ms a target token"]
+    assert [row[:2] for row in rows[1:4]] == [
+        ["flexible, τ = 1.2", "30"],
+        ["global", "5"],
+        ["global", "30"],
+    ]
+    assert [row[5] for row in rows[2:]] == ["5.00", "30.00", "64.00", "64.00"]
+    assert [row[4] for row in rows[::2]] == ["1.00"] * 3
+
+
+def test_json_of_synthetic(command_line, at_home):
+    result = command_line("bench", *SYNTHETIC, "--tau", "inf", "--json", *QUICK)
+    found = json.loads(result.out)
+    assert set(found) == ABOUT | {"seed", "tau", "beam", "sentences", "steps", "rows"}
+    settings = ("seed", "tau", "beam", "sentences", "steps")
+    assert [found[name] for name in settings] == [1, "inf", 2, 3, 3]
+    assert len(found["rows"]) == 6
+    row = found["rows"][1]
+    assert (row["attention"], row["source_positions"], row["cps"]) == ("flexible", 30, 30.0)
+    assert len(row["milliseconds_per_target_token"]["rounds"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give run folders, or --kernels or --synthetic"),
+        (["--kernels", "--synthetic"], "--kernels and --synthetic: give one of the two"),
+        (["RUN", "--kernels"], "--kernels needs no run: leave RUN out"),
+        (["RUN", "--synthetic"], "--synthetic needs no run: leave RUN out"),
+        (["--kernels", "--split", "valid"], "--split valid is for runs, not for --kernels"),
+        (["--synthetic", "--sentences", "7"], "--sentences 7 is for runs, not for --synthetic"),
+        (["RUN", "--lengths", "5"], "--lengths 5 has no effect without --synthetic"),
+        (["--kernels", "--steps", "9"], "--steps 9 has no effect without --synthetic"),
+        (["RUN", "--repeats", "0"], "--repeats must be at least 1, not 0"),
+        (["RUN", "--sentences", "0"], "--sentences must be at least 1, not 0"),
+        (["--synthetic", "--steps", "1"], "--steps must be at least 2, not 1"),
+        (["--synthetic", "--lengths", "9,5"], "that rise from at least 1, not '9,5'"),
+        (["--synthetic", "--lengths", "0,5"], "that rise from at least 1, not '0,5'"),
+        (["--synthetic", "--lengths", "few"], "that rise from at least 1, not 'few'"),
+        (["--kernels", "--beam", "9"], "--beam 9 has no effect on --kernels"),
+        (["--kernels", "--tau", "1.5"], "--tau 1.5 has no effect on --kernels"),
+        (["--kernels", "--batch-sentences", "9"], "--batch-sentences 9 has no effect on --ker"),
+        (["--kernels", "--dtype", "float64"], "--dtype float64 has no effect on --kernels"),
+        (["--synthetic", "--max-length", "9"], "--max-length 9 has no effect on --synthetic"),
+        (["--synthetic", "--length-penalty", "0.5"], "--length-penalty 0.5 has no effect on --syn"),
+        (["--synthetic", "--replace-unk"], "--replace-unk has no effect on --synthetic"),
+        (["--synthetic", "--tau", "auto"], "--tau auto is made of the length of a run's valid"),
+        (["RUN", "--replace-unk"], "--replace-unk has no effect: the search on ids is timed"),
+        (["RUN", "--tau", "0.5"], "--tau 0.5 needs a run with flexible attention"),
+        (["RUN", "--split", "train"], "has no split 'train'; there is test"),
+        (["nowhere"], "nowhere: no such folder, so no run"),
+    ],
+)
+def test_refused(command_line, tiny_run, arguments, words):
+    given = [tiny_run if one == "RUN" else one for one in arguments]
+    result = command_line("bench", *given)
+    assert (result.code != 0, result.out, result.err.count("\n")) == (True, "", 1)
+    assert words.replace("RUN", str(tiny_run)) in result.err
+
+
+def test_an_unknown_choice_of_kernels(command_line, tiny_run, monkeypatch):
+    monkeypatch.setenv("NMTFLEX_KERNELS", "fast")
+    for arguments in ([tiny_run], ["--kernels"]):
+        result = command_line("bench", *arguments, *QUICK)
+        assert (result.code, result.out) == (2, "")
+        assert "NMTFLEX_KERNELS: 'fast' is not one of auto, reference" in result.err
