@@ -44,11 +44,11 @@ def bench(
 
     The search on ids is timed, text apart: median of the rounds, the least and the most of them;
     target tokens (of the best translation, end of sentence counted) and sentences a second; seconds
-    in encoder, attention, recurrent cell, output layer and search, which stands for all the rest:
-    embeddings, softmax, Luong's attentional layer (from decodings of their own, since a clock
-    inside takes time); score computations a step, CPS; how many times as fast as the first run each
-    is; the peak memory (of a GPU what PyTorch had there, otherwise of a fresh process that decodes
-    once, Python and PyTorch included).
+    in encoder, attention, recurrent cell, output layer with its softmax, and search, which stands
+    for all the rest: top-k, beams, embeddings, Luong's attentional layer (from decodings of their
+    own, since a clock inside takes time); score computations a step, CPS; how many times as fast as
+    the first run each is; the peak memory (of a GPU what PyTorch had there, otherwise of a fresh
+    process that decodes once, Python and PyTorch included).
 
     Without runs, --kernels times the operation of attention alone, in milliseconds (medians), and
     --synthetic a model of random weights over the length of the source: milliseconds a target token

@@ -12,7 +12,7 @@ from torch import nn
 
 from nmtflex.model.seq2seq import Seq2Seq
 
-SEARCH = "search"  # whatever is in no other part: embeddings, softmax, top-k, words, ids
+SEARCH = "search"  # whatever is in no other part: top-k, beams, embeddings, Luong's layer, words
 
 
 class Stopwatch:
@@ -21,27 +21,30 @@ class Stopwatch:
     Inside the block each part's method is one that keeps time; a GPU is waited for at its ends,
     so that a part gets its own seconds (and the whole takes a little longer than without). The
     parts are the encoder (with what attention prepares once a sentence), attention, the recurrent
-    cell, and the output layer; the rest of the block is the search's.
+    cell with its input gates, and the output layer with its softmax; the rest of the block is the
+    search's.
 
     Args:
         model: What decodes.
     """
 
     def __init__(self, model: Seq2Seq) -> None:
-        self._parts: dict[str, tuple[nn.Module, str]] = {
-            "encoder": (model, "encode"),
-            "attention": (model.decoder.attention, "forward"),
-            "recurrent cell": (model.decoder.stack, "forward"),
-            "output layer": (model.output, "forward"),
+        decoder = model.decoder
+        self._parts: dict[str, list[tuple[nn.Module, str]]] = {
+            "encoder": [(model, "encode")],
+            "attention": [(decoder.attention, "forward")],
+            "recurrent cell": [(decoder.stack, "input_gates"), (decoder.stack, "forward")],
+            "output layer": [(model.output, "log_probs")],
         }
         self._device = model.device
         self._whole = 0.0  # seconds of all blocks
         self.seconds = dict.fromkeys((*self._parts, SEARCH), 0.0)
 
     def __enter__(self) -> Self:
-        for part, (module, method) in self._parts.items():
-            # On the instance, where it hides the class's method until it is deleted.
-            setattr(module, method, self._clocked(part, getattr(module, method)))
+        for part, methods in self._parts.items():
+            for module, method in methods:
+                # On the instance, where it hides the class's method until it is deleted.
+                setattr(module, method, self._clocked(part, getattr(module, method)))
         self._begin = self._now()
         return self
 
@@ -53,8 +56,9 @@ class Stopwatch:
     ) -> None:
         self._whole += self._now() - self._begin
         self.seconds[SEARCH] = self._whole - sum(self.seconds[part] for part in self._parts)
-        for module, method in self._parts.values():
-            delattr(module, method)
+        for methods in self._parts.values():
+            for module, method in methods:
+                delattr(module, method)
 
     def _clocked(self, part: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:

@@ -69,6 +69,12 @@ class OutputLayer(nn.Module):
         """Return logits: [.., O] to [.., V]."""
         return self.projection(self._hidden(output))
 
+    def log_probs(self, output: Tensor) -> Tensor:
+        """Return natural logarithms of probabilities, in float32 at least: [N, O] to [N, V]."""
+        logits = self(output)
+        logits = logits if logits.dtype == torch.float64 else logits.float()
+        return torch.log_softmax(logits, dim=1)
+
     def loss(
         self, output: Tensor, references: Tensor, smoothing: float = 0.0
     ) -> tuple[Tensor, Tensor]:
@@ -164,10 +170,7 @@ class Seq2Seq(nn.Module):
             feedback = self.target_embedding(tokens)
             gates = self.decoder.input_gates(feedback)
             output, state, seen = self.decoder(gates, feedback, memory, rows, state, trace)
-            logits = self.output(output)
-        # Probabilities in at least float32, whatever the products ran in.
-        logits = logits.float() if self.autocast else logits
-        return StepOutput(torch.log_softmax(logits, dim=1), state, seen)
+            return StepOutput(self.output.log_probs(output), state, seen)
 
     def loss(
         self,

@@ -87,6 +87,8 @@ class Part(nn.Module):
     def forward(self):
         return None
 
+    input_gates = log_probs = forward
+
 
 class Model(nn.Module):
     """The parts that a stopwatch asks for."""
@@ -113,7 +115,7 @@ class Translator:
         self.turns.append(f"{self.name}{' clocked' * clocked}")
         self.model.decoder.attention()
         self.model.decoder.stack()
-        self.model.output()
+        self.model.output.log_probs()
 
 
 def subject(name: str, turns: list[str]) -> Subject:

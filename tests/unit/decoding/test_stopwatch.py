@@ -17,6 +17,8 @@ class Part(nn.Module):
     def forward(self, value):
         return value + 1
 
+    input_gates = log_probs = forward
+
 
 class Model(nn.Module):
     """The parts that a stopwatch asks for, and a search that calls some of them."""
@@ -45,13 +47,15 @@ def test_each_part_has_its_seconds_and_the_search_the_rest(ticks):
         assert model.encode(2, sign=-1) == -2  # 1, 2
         assert model.decoder.attention(1) == 2  # 3, 4
         assert model.decoder.attention(5) == 6  # 5, 6
-        assert model.output(7) == 8  # 7, 8
-    assert clock.seconds == {  # 9 in all
+        assert model.output.log_probs(7) == 8  # 7, 8
+        assert model.decoder.stack.input_gates(0) == 1  # 9, 10
+        assert model.decoder.stack(0) == 1  # 11, 12
+    assert clock.seconds == {  # 13 in all
         "encoder": 1,
         "attention": 2,
-        "recurrent cell": 0,
+        "recurrent cell": 2,
         "output layer": 1,
-        "search": 5,
+        "search": 7,
     }
 
 
@@ -68,8 +72,8 @@ def test_two_blocks_add_up(ticks):
 def test_the_model_is_as_before_also_after_an_error():
     model = Model()
     with pytest.raises(TypeError), Stopwatch(model):
-        model.output("no number")
+        model.output.log_probs("no number")
     assert "encode" not in vars(model)
     for part in (model.decoder.attention, model.decoder.stack, model.output):
-        assert "forward" not in vars(part)
-    assert model.output(1) == 2
+        assert not {"forward", "input_gates", "log_probs"} & set(vars(part))
+    assert model.output.log_probs(1) == 2
