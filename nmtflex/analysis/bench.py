@@ -31,11 +31,9 @@ from nmtflex.config import ThresholdConfig
 from nmtflex.decoding.ensemble import Ids
 from nmtflex.decoding.stopwatch import Stopwatch
 from nmtflex.decoding.tally import Tally
-from nmtflex.decoding.translator import Opened, open_translator
+from nmtflex.decoding.translator import WARM_UP, Opened, open_translator
 from nmtflex.errors import DataError
 from nmtflex.kernels import implementation
-
-WARM_UP = 64  # sentences decoded before anything is counted or clocked
 
 Result = TypeVar("Result")
 Report = Callable[[str], None]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nmtflex.analysis.style import canvas, head, inches, legend, legend_label, line_style, look
 from nmtflex.decoding.ensemble import Ids
-from nmtflex.decoding.translator import Translator
+from nmtflex.decoding.translator import WARM_UP, Translator
 from nmtflex.errors import DataError
 from nmtflex.scoring.buckets import Bucket, score_by_length
 from nmtflex.scoring.run_scores import run_bleu
@@ -17,7 +17,6 @@ from nmtflex.scoring.run_scores import run_bleu
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WARM_UP = 64  # sentences translated before the clock starts
 
 Buckets = Sequence[Bucket[float]]
 

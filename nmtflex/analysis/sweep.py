@@ -13,10 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from nmtflex.config import ScoreConfig
-from nmtflex.decoding.translator import Translator
+from nmtflex.decoding.translator import WARM_UP, Translator
 from nmtflex.scoring.run_scores import evaluate_run, run_scorer
-
-WARM_UP = 64  # sentences translated before the clock starts
 
 COLUMNS = ("tau", "bleu", "ribes", "cps", "seconds", "sentences")
 

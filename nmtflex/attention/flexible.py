@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
-from nmtflex.attention.source import attend_source, exactly, of_hypotheses, read_source
+from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import FlexibleConfig
-from nmtflex.kernels import Penalty, Source, Window, whole_sentences
+from nmtflex.kernels import Penalty, Source, Window, attend, whole_sentences
 
 
 class Gate(nn.Module):
@@ -111,9 +111,15 @@ class FlexibleAttention(Attention):
         gate = self.gate(query, feedback)
         window = None
         if self.tau < math.inf:
-            window = self.window(gate, focus, of_hypotheses(memory.lengths, rows))
-        context, focus, weights = attend_source(
-            self.score, query, memory, rows, window, Penalty(gate, focus, self.sigma), trace=trace
+            window = self.window(gate, focus, memory.lengths_of(rows))
+        context, focus, weights = attend(
+            self.score.queries(query),
+            memory,
+            rows,
+            self.score.v,
+            window,
+            Penalty(gate, focus, self.sigma),
+            trace=trace,
         )
         if not trace:
             return context, (focus,), None

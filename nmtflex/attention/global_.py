@@ -6,9 +6,9 @@ from torch import Tensor
 
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
-from nmtflex.attention.source import attend_source, of_hypotheses, read_source
+from nmtflex.attention.source import read_source
 from nmtflex.config import GlobalConfig
-from nmtflex.kernels import Source
+from nmtflex.kernels import Source, attend
 
 
 @register(GlobalConfig)
@@ -48,7 +48,9 @@ class GlobalAttention(Attention):
         trace: bool = False,
     ) -> tuple[Tensor, State, Trace | None]:
         """Attend to all positions; see ``Attention.forward``."""
-        context, _, weights = attend_source(self.score, query, memory, rows, trace=trace)
+        context, _, weights = attend(
+            self.score.queries(query), memory, rows, self.score.v, trace=trace
+        )
         if not trace:
             return context, state, None
-        return context, state, Trace(of_hypotheses(memory.lengths, rows), weights)
+        return context, state, Trace(memory.lengths_of(rows), weights)

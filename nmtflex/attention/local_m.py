@@ -7,9 +7,9 @@ from torch import Tensor
 
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
-from nmtflex.attention.source import attend_source, of_hypotheses, read_source
+from nmtflex.attention.source import read_source
 from nmtflex.config import LocalMConfig
-from nmtflex.kernels import Source, Window
+from nmtflex.kernels import Source, Window, attend
 
 
 @register(LocalMConfig)
@@ -59,12 +59,14 @@ class LocalMAttention(Attention):
     ) -> tuple[Tensor, State, Trace | None]:
         """Attend within D of the step's number; see ``Attention.forward``."""
         (step,) = state
-        lengths = of_hypotheses(memory.lengths, rows)
+        lengths = memory.lengths_of(rows)
         centre = torch.minimum(step, lengths - 1)
         start = (centre - self.reach).clamp(min=0)
         stop = torch.minimum(centre + self.reach + 1, lengths)
         window = Window(start, stop)
-        context, _, weights = attend_source(self.score, query, memory, rows, window, trace=trace)
+        context, _, weights = attend(
+            self.score.queries(query), memory, rows, self.score.v, window, trace=trace
+        )
         state = (step + 1,)
         if not trace:
             return context, state, None

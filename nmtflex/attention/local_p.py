@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
-from nmtflex.attention.source import attend_source, exactly, of_hypotheses, read_source
+from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import LocalPConfig
-from nmtflex.kernels import Damping, Source, Window
+from nmtflex.kernels import Damping, Source, Window, attend
 
 
 @register(LocalPConfig)
@@ -63,18 +63,18 @@ class LocalPAttention(Attention):
         trace: bool = False,
     ) -> tuple[Tensor, State, Trace | None]:
         """Attend within D of the predicted centre; see ``Attention.forward``."""
-        lengths = of_hypotheses(memory.lengths, rows)
+        lengths = memory.lengths_of(rows)
         centre = lengths * torch.sigmoid(exactly(self.centre(query)).squeeze(1))  # [N]
         # At least one position lies within D >= 1 of a centre between 0 and S; a NaN of broken
         # weights is to end in the context, not in a crash.
         start = torch.minimum((centre - self.reach).ceil().long().clamp(min=0), lengths - 1)
         stop = (centre + self.reach).floor().long() + 1
         stop = torch.maximum(torch.minimum(stop, lengths), start + 1)
-        context, _, weights = attend_source(
-            self.score,
-            query,
+        context, _, weights = attend(
+            self.score.queries(query),
             memory,
             rows,
+            self.score.v,
             Window(start, stop),
             damping=Damping(centre, self.reach / 2),
             trace=trace,

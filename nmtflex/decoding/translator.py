@@ -28,6 +28,8 @@ from nmtflex.text.vocabulary import UNK_ID
 
 Group = TypeVar("Group", bound=Config)
 
+WARM_UP = 64  # sentences that are translated before a clock starts
+
 
 class Translation(NamedTuple):
     """A hypothesis as text: the raw line, what it was made of, and its scores."""

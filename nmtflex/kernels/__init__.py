@@ -20,6 +20,7 @@ from nmtflex.kernels.operation import (
     Penalty,
     Source,
     Window,
+    precise,
     whole_sentences,
 )
 
@@ -38,6 +39,7 @@ __all__ = [
     "attend",
     "implementation",
     "make_source",
+    "precise",
     "whole_sentences",
 ]
 

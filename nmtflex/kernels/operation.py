@@ -22,6 +22,10 @@ class Source(NamedTuple):
     values: Tensor  # [B, S, H]
     lengths: Tensor  # [B] real positions, at least 1; what lies beyond is never read
 
+    def lengths_of(self, rows: Tensor | None) -> Tensor:
+        """Return the length [N] of each hypothesis's sentence; without rows, of each sentence."""
+        return self.lengths if rows is None else self.lengths[rows]
+
 
 class Window(NamedTuple):
     """The positions ``start <= s < stop`` that each hypothesis reads, at least one."""
@@ -85,7 +89,7 @@ class Implementation(Protocol):
 
 def whole_sentences(source: Source, rows: Tensor | None) -> Window:
     """Return the window that leaves nothing out but padding, for hypotheses of sentences [N]."""
-    stop = source.lengths if rows is None else source.lengths[rows]
+    stop = source.lengths_of(rows)
     return Window(torch.zeros_like(stop), stop)
 
 

@@ -51,11 +51,17 @@ class _CrossEntropy(torch.autograd.Function):
             dtype = torch.get_autocast_dtype(device)
         with torch.autocast(device, enabled=False):
             batch = _Batch(hidden.to(dtype), weight.to(dtype), bias)
+            gradients = any(ctx.needs_input_grad)
+            if gradients:
+                batch.make_room()
             for rows in batch.chunks():
-                batch.add(rows, references[rows], smoothing, gradients=any(ctx.needs_input_grad))
-        ctx.save_for_backward(
-            batch.grad_hidden.to(hidden.dtype), batch.grad_weight.to(weight.dtype), batch.grad_bias
-        )
+                batch.add(rows, references[rows], smoothing, gradients)
+        if gradients:
+            ctx.save_for_backward(
+                batch.grad_hidden.to(hidden.dtype),
+                batch.grad_weight.to(weight.dtype),
+                batch.grad_bias,
+            )
         ctx.mark_non_differentiable(batch.plain)
         return batch.smoothed, batch.plain
 
@@ -78,9 +84,12 @@ class _Batch:
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
         self.hidden, self.weight, self.bias = hidden, weight, bias
         self.smoothed, self.plain = bias.new_zeros(()), bias.new_zeros(())
-        self.grad_hidden = torch.empty_like(hidden)
-        self.grad_weight = torch.zeros_like(weight, dtype=bias.dtype)
-        self.grad_bias = torch.zeros_like(bias)
+
+    def make_room(self) -> None:
+        """Make room for gradients, which a validation needs none of."""
+        self.grad_hidden = torch.empty_like(self.hidden)
+        self.grad_weight = torch.zeros_like(self.weight, dtype=self.bias.dtype)
+        self.grad_bias = torch.zeros_like(self.bias)
 
     def chunks(self) -> list[slice]:
         """Part the M tokens."""

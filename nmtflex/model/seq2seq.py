@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from nmtflex.attention import Sizes, State, Trace, build_attention
 from nmtflex.config import ModelConfig
+from nmtflex.kernels import precise
 from nmtflex.model.cells import Stack
 from nmtflex.model.cross_entropy import cross_entropy
 from nmtflex.model.decoder import BahdanauDecoder, Decoder, LuongDecoder
@@ -72,8 +73,7 @@ class OutputLayer(nn.Module):
     def log_probs(self, output: Tensor) -> Tensor:
         """Return natural logarithms of probabilities, in float32 at least: [N, O] to [N, V]."""
         logits = self(output)
-        logits = logits if logits.dtype == torch.float64 else logits.float()
-        return torch.log_softmax(logits, dim=1)
+        return torch.log_softmax(logits.to(precise(logits.dtype)), dim=1)
 
     def loss(
         self, output: Tensor, references: Tensor, smoothing: float = 0.0

@@ -20,7 +20,7 @@ from nmtflex.analysis.tradeoff import find_tables, read_points, table_facts
 from nmtflex.config import ScoreConfig
 from nmtflex.decoding.stopwatch import Stopwatch
 from nmtflex.decoding.traces import Numbers, SentenceTrace
-from nmtflex.decoding.translator import Opened, Translation
+from nmtflex.decoding.translator import WARM_UP, Opened, Translation
 from nmtflex.model.run import RunFolder
 from nmtflex.report.settings import settings
 from nmtflex.scoring.run_scores import (
@@ -30,8 +30,6 @@ from nmtflex.scoring.run_scores import (
     translate_lines,
 )
 from nmtflex.scoring.significance import Resampling
-
-WARM_UP = 64  # sentences translated before the clock starts
 
 
 @dataclass(frozen=True, kw_only=True)
