@@ -9,6 +9,7 @@ and beam 5, 0.15 % of one with a single hypothesis; but it makes a GPU wait at e
 
 from __future__ import annotations
 
+import functools
 import math
 import multiprocessing
 import os
@@ -194,8 +195,8 @@ def _subjects(paths: Sequence[Path], wanted: Wanted) -> list[Subject]:
 def count(subject: Subject) -> Counts:
     """Warm up, then decode once and count, which takes time: this pass is not clocked."""
     translator, tally = subject.opened.translator, Tally()
-    translator.translate_ids(subject.sources[:WARM_UP])
-    found = translator.translate_ids(subject.sources, tally)
+    translator.translate_ids(subject.sources[:WARM_UP], count=1)
+    found = translator.translate_ids(subject.sources, tally, count=1)
     made = [best[0] for best, ids in zip(found, subject.sources, strict=True) if ids]
     tokens = sum(len(best.ids) + 1 for best in made)
     return Counts(len(made), tokens, tally.cps, tally.encoding)
@@ -209,7 +210,7 @@ def clock_rounds(
     parts: list[dict[str, list[float]]] = [{} for _ in subjects]
     for number in range(repeats):
         for place, (_, _, opened, sources) in enumerate(subjects):
-            decode = opened.translator.translate_ids
+            decode = functools.partial(opened.translator.translate_ids, count=1)
             seconds[place].append(clock(decode, sources))
             with Stopwatch(opened.run.model) as watch:
                 decode(sources)
@@ -249,7 +250,7 @@ def _task(subject: Subject, decoding: Decoding) -> tuple[Path, list[Ids], Decodi
 def _peak_of(path: Path, sources: list[Ids], decoding: Decoding) -> int:
     """Decode once in a process that has done nothing else, and return its peak memory in bytes."""
     opened = open_translator(path, *decoding)
-    opened.translator.translate_ids(sources)
+    opened.translator.translate_ids(sources, count=1)
     return peak_memory(opened.run.model.device)
 
 

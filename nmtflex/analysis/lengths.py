@@ -54,13 +54,13 @@ def seconds_by_length(
     """
     lengths = _lengths(translator, sources)
     ids = [translator.pipeline.source.encode(sources[place]) for place in lengths]
-    translator.translate_ids(ids[:WARM_UP])
+    translator.translate_ids(ids[:WARM_UP], count=1)
 
     def clock(sentences: Sequence[Ids]) -> float:
         measured = []
         for _ in range(repeats):
             begin = time.perf_counter()
-            translator.translate_ids(sentences)
+            translator.translate_ids(sentences, count=1)
             measured.append(time.perf_counter() - begin)
         return statistics.median(measured) / len(sentences)
 

@@ -129,6 +129,16 @@ class Paced:
             state = (*cells, torch.full_like(focus, next(self._places)))
         return self._model.step(memory, rows, state, tokens, trace)
 
+    def log_probs(self, output: Tensor) -> Tensor:
+        """Return log-probabilities of all words; see ``Seq2Seq.log_probs``."""
+        return self._model.log_probs(output)
+
+    def best_words(
+        self, output: Tensor, count: int, never: Sequence[int] = (), only: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the most probable words; see ``Seq2Seq.best_words``."""
+        return self._model.best_words(output, count, never, only)
+
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the attention scores that ``encode`` computes for sources of ``lengths`` [B]."""
         return self._model.encoding_computations(lengths)

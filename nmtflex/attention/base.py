@@ -96,6 +96,17 @@ class Attention(nn.Module, ABC):
             The context [N, ``context_size``], the new state, and the trace or None.
         """
 
+    def freeze(self, embedded: Tensor) -> Tensor:
+        """Take what a step makes of the previous word alone out of the steps, for good.
+
+        Args:
+            embedded: [V, E] embedding of every target word.
+
+        Returns:
+            A row of ``forward``'s ``feedback`` from now on for every word, [V, ...].
+        """
+        return embedded
+
     def weight_sums(self, length: int) -> tuple[float, float]:
         """Return the least and the greatest sum of a step's weights over ``length`` positions."""
         return 1.0, 1.0

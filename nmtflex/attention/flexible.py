@@ -13,6 +13,8 @@ from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import FlexibleConfig
 from nmtflex.kernels import Penalty, Source, Window, attend, whole_sentences
+from nmtflex.kernels.products import Product
+from nmtflex.kernels.threshold import window_below
 
 
 class Gate(nn.Module):
@@ -31,15 +33,21 @@ class Gate(nn.Module):
 
     def __init__(self, sizes: Sizes, feedback: bool) -> None:
         super().__init__()
-        self.feedback = feedback
-        inputs = sizes.query + (sizes.feedback if feedback else 0)
-        self.hidden = nn.Linear(inputs, sizes.keys, bias=not feedback)
+        self.state = Product(sizes.query, sizes.keys, bias=not feedback)
         self.v = nn.Linear(sizes.keys, 1, bias=feedback)
+        self.word: nn.Module | None = None
+        if feedback:
+            self.word = nn.Linear(sizes.feedback, sizes.keys, bias=False)
+            bound = 1 / math.sqrt(sizes.query + sizes.feedback)  # of W as one matrix
+            nn.init.uniform_(self.state.weight, -bound, bound)
+            nn.init.uniform_(self.word.weight, -bound, bound)
 
     def forward(self, query: Tensor, feedback: Tensor) -> Tensor:
         """Return g [N] of queries [N, Q] and embeddings [N, E]."""
-        seen = torch.cat([query, feedback], dim=1) if self.feedback else query
-        return torch.sigmoid(exactly(self.v(torch.tanh(self.hidden(seen)))).squeeze(1))
+        seen = self.state(query)
+        if self.word is not None:
+            seen = seen + self.word(feedback)
+        return torch.sigmoid(exactly(self.v(torch.tanh(seen))).squeeze(1))
 
 
 @register(FlexibleConfig)
@@ -93,6 +101,14 @@ class FlexibleAttention(Attention):
         """Project the keys once a sentence; see ``Attention.prepare``."""
         return read_source(self.score, states, mask)
 
+    def freeze(self, embedded: Tensor) -> Tensor:
+        """Tabulate the gate's side of every word; see ``Attention.freeze``."""
+        if self.gate.word is None:
+            return embedded[:, :0]
+        table = self.gate.word(embedded)
+        self.gate.word = nn.Identity()
+        return table
+
     def start(self, states: Tensor) -> State:
         """Return the focus 0 of each sentence."""
         return (exactly(states.new_zeros(len(states))),)
@@ -126,35 +142,12 @@ class FlexibleAttention(Attention):
         start, stop = window or whole_sentences(memory, rows)
         return context, (focus,), Trace(stop - start, weights, gate, focus, start, stop)
 
-    def penalty(self, positions: Tensor, gate: Tensor, focus: Tensor) -> Tensor:
-        """Return eq. 5 of positions, gates and previous focuses of shapes that broadcast."""
-        return gate * (positions - focus) ** 2 / (2 * self.sigma**2)
-
     def window(self, gate: Tensor, focus: Tensor, lengths: Tensor) -> Window:
         """Return the positions with a penalty below tau.
-
-        The radius says where to look; which position at the edge is in, the penalty itself decides.
 
         Args:
             gate: [N].
             focus: [N] of the step before.
             lengths: [N] source tokens.
         """
-        tiny = torch.finfo(gate.dtype).tiny
-        radius = self.sigma * torch.sqrt(2 * self.tau / gate.clamp(min=tiny))
-        last = lengths - 1
-        low = torch.minimum((focus - radius).ceil().clamp(min=0), last)
-        low = low - self._below(low - 1, gate, focus).long()
-        low = low + (~self._below(low, gate, focus)).long()
-        high = torch.minimum((focus + radius).floor(), last)
-        high = high + self._below(high + 1, gate, focus).long()
-        high = high - (~self._below(high, gate, focus)).long()
-        # Clamped as whole numbers: a NaN of broken weights shall end in the context, not a crash.
-        low, high = low.long().clamp(min=0), torch.minimum(high.long(), last)
-        nearest = torch.minimum((focus - 0.5).ceil().long().clamp(min=0), last)
-        none = low > high
-        return Window(torch.where(none, nearest, low), torch.where(none, nearest, high) + 1)
-
-    def _below(self, position: Tensor, gate: Tensor, focus: Tensor) -> Tensor:
-        """Tell where the penalty of a position is below tau."""
-        return self.penalty(position, gate, focus) < self.tau
+        return window_below(self.tau, Penalty(gate, focus, self.sigma), lengths)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.grouping import Groups
 from nmtflex.config import MemoryConfig
+from nmtflex.kernels.products import Product
 
 
 class Slots(NamedTuple):
@@ -48,7 +49,7 @@ class MemoryAttention(Attention):
         super().__init__()
         self.context_size = sizes.states
         self.alpha = nn.Linear(sizes.states, config.K, bias=False)
-        self.beta = nn.Linear(sizes.query, config.K, bias=False)
+        self.beta = Product(sizes.query, config.K, bias=False)
         self.config = config
         self.source_length = sizes.source_length
 

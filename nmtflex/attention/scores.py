@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtflex.attention.base import Sizes
+from nmtflex.kernels.products import Product
 
 
 class Score(nn.Module, ABC):
@@ -41,7 +42,7 @@ class AdditiveScore(Score):
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
-        self.query = nn.Linear(sizes.query, sizes.keys)
+        self.query = Product(sizes.query, sizes.keys)
         self.states = nn.Linear(sizes.states, sizes.keys, bias=False)
         self.v = nn.Parameter(torch.empty(sizes.keys))
         nn.init.uniform_(self.v, -1 / math.sqrt(sizes.keys), 1 / math.sqrt(sizes.keys))

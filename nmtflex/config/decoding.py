@@ -91,9 +91,16 @@ def tau_fault(tau: str | None, flag: str = "--tau") -> list[str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BatchConfig(Config):
-    """How much is decoded at once."""
+    """How decoding is quick."""
 
     batch_sentences: Annotated[int, Opt("Sentences decoded together.", ge=1)] = 64
+    int8: Annotated[
+        bool,
+        Opt(
+            "CPU: make the products of the output layer and of the recurrent cells in whole "
+            "numbers of 8 bits, with a scale for each row: faster, and rounded."
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
+from nmtflex.kernels.words import best_of
 from nmtflex.text.vocabulary import PAD_ID
 
 Ids = list[int]
@@ -28,8 +29,8 @@ class Step(Protocol):
     """What a model's step returns."""
 
     @property
-    def log_probs(self) -> Tensor:
-        """Natural logarithms [N, V]; the caller may write into them."""
+    def output(self) -> Tensor:
+        """What the model predicts the next word from, with N rows."""
 
     @property
     def state(self) -> tuple[Tensor, ...]:
@@ -58,7 +59,15 @@ class StepModel(Protocol):
         tokens: Tensor,
         trace: bool = False,
     ) -> Step:
-        """Predict the words after ``tokens`` [N], for hypotheses of the sentences ``rows`` [N]."""
+        """Advance by the words ``tokens`` [N], for hypotheses of the sentences ``rows`` [N]."""
+
+    def log_probs(self, output: Tensor) -> Tensor:
+        """Return natural logarithms [N, V] of the probabilities of the next word."""
+
+    def best_words(
+        self, output: Tensor, count: int, never: Sequence[int] = (), only: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the most probable next words [N, K]; see ``nmtflex.kernels.words``."""
 
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the attention scores [B] that ``encode`` computes for sources of ``lengths``."""
@@ -92,26 +101,51 @@ class Ensemble:
             self._states.append(state)
         self.counting = counting
         self.lengths = lengths
+        self._outputs: list[Tensor] = []  # of the last step, a model each
         self.traces: list[Seen] = []  # of the last step, a model each
         self.computed = torch.zeros(len(sources), dtype=torch.long, device=self.device)  # [B]
         self.pairs = torch.zeros_like(self.computed)  # [B] (hypothesis, step)
 
-    def step(self, rows: Tensor, tokens: Tensor) -> Tensor:
-        """Return log-probabilities [N, V] of the words after ``tokens`` [N]."""
-        log_probs = []
+    def step(self, rows: Tensor, tokens: Tensor) -> None:
+        """Advance hypotheses of the sentences ``rows`` [N] by the words ``tokens`` [N]."""
+        self._outputs = []
         self.traces = []
         for at, model in enumerate(self._models):
-            output = model.step(self._memories[at], rows, self._states[at], tokens, self.counting)
-            log_probs.append(output.log_probs)
-            self._states[at] = output.state
-            if self.counting and output.trace is not None:
-                self.traces.append(output.trace)
-                self.computed.index_add_(0, rows, output.trace.computed)
+            step = model.step(self._memories[at], rows, self._states[at], tokens, self.counting)
+            self._outputs.append(step.output)
+            self._states[at] = step.state
+            if self.counting and step.trace is not None:
+                self.traces.append(step.trace)
+                self.computed.index_add_(0, rows, step.trace.computed)
         if self.counting:
             self.pairs.index_add_(0, rows, torch.ones_like(rows))
+
+    def log_probs(self) -> Tensor:
+        """Return log-probabilities [N, V] of the words after those of the last step."""
+        log_probs = [
+            model.log_probs(output)
+            for model, output in zip(self._models, self._outputs, strict=True)
+        ]
         if len(log_probs) == 1:
             return log_probs[0]
         return torch.stack(log_probs).logsumexp(0) - math.log(len(log_probs))
+
+    def best_words(
+        self, count: int, never: Sequence[int], only: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the most probable words after those of the last step, the best first.
+
+        Args:
+            count: K.
+            never: Words that are not to be found.
+            only: [N], the one word that may be found, or -1.
+
+        Returns:
+            Log-probabilities [N, K] and words [N, K].
+        """
+        if len(self._models) == 1:
+            return self._models[0].best_words(self._outputs[0], count, never, only)
+        return best_of(self.log_probs(), count, never, only)
 
     def report(self, tally: Tally) -> None:
         """Add what was counted to a tally."""
@@ -120,6 +154,8 @@ class Ensemble:
 
     def select(self, index: Tensor) -> None:
         """Go on with the hypotheses ``index``; the sentences' memory stays where it is."""
+        if torch.equal(index, torch.arange(len(self._states[0][0]), device=index.device)):
+            return
         self._states = [
             tuple(part.index_select(0, index) for part in state) for state in self._states
         ]

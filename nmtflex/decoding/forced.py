@@ -63,14 +63,14 @@ def _batch_log_probabilities(
     """Score pairs that lie by length of target, the longest first; no source is empty."""
     ensemble = Ensemble(models, [source for source, _ in pairs])
     totals = torch.zeros(len(pairs), dtype=torch.float64, device=ensemble.device)
-    for expected, log_probs in forced_steps(ensemble, [target for _, target in pairs]):
-        values = log_probs.gather(1, expected[:, None]).squeeze(1)
+    for expected in forced_steps(ensemble, [target for _, target in pairs]):
+        values = ensemble.log_probs().gather(1, expected[:, None]).squeeze(1)
         check_numbers(values)
         totals[: len(expected)] += values
     return totals.tolist()
 
 
-def forced_steps(ensemble: Ensemble, targets: Sequence[Ids]) -> Iterator[tuple[Tensor, Tensor]]:
+def forced_steps(ensemble: Ensemble, targets: Sequence[Ids]) -> Iterator[Tensor]:
     """Feed given targets to the models, one step after the other, EOS last.
 
     Args:
@@ -79,7 +79,7 @@ def forced_steps(ensemble: Ensemble, targets: Sequence[Ids]) -> Iterator[tuple[T
 
     Yields:
         At each step the words expected [n] of the n targets still running, which are the first
-        ones, and the log-probabilities [n, V] of all words.
+        ones; ``ensemble.log_probs()`` tells what the models say of them.
     """
     rows = torch.arange(len(targets), device=ensemble.device)
     tokens = torch.full_like(rows, BOS_ID)
@@ -89,9 +89,9 @@ def forced_steps(ensemble: Ensemble, targets: Sequence[Ids]) -> Iterator[tuple[T
         if len(expected) < len(rows):
             rows, tokens = rows[: len(expected)], tokens[: len(expected)]
             ensemble.select(rows)
-        log_probs = ensemble.step(rows, tokens)
+        ensemble.step(rows, tokens)
         tokens = torch.tensor(expected, device=ensemble.device)
-        yield tokens, log_probs
+        yield tokens
 
 
 def score_lines(

@@ -16,10 +16,12 @@ from torch import Tensor
 
 from nmtflex.config import SearchConfig
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
-from nmtflex.decoding.ranking import best
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
+from nmtflex.kernels.ranking import best
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
+
+NEVER = (PAD_ID, BOS_ID)  # words that are never produced
 
 
 class Hypothesis(NamedTuple):
@@ -58,6 +60,7 @@ def beam_search(
     sources: Sequence[Ids],
     config: SearchConfig,
     tally: Tally | None = None,
+    wanted: int | None = None,
 ) -> list[list[Hypothesis]]:
     """Search the best translations of a batch of sentences.
 
@@ -67,14 +70,19 @@ def beam_search(
     produced. Candidates of equal log-probability rank by lowest word id, then by their
     hypothesis's rank; nothing depends on the other sentences of the batch.
 
+    A hypothesis whose score could not come up to that of the ``wanted`` best finished ones of its
+    sentence, even if all words to come were certain and as many as the maximum length allows, is
+    given up: what is lost is no more than candidates that it would have kept out of the beam.
+
     Args:
         models: One, or several whose probabilities are averaged, in evaluation mode.
         sources: Ids of each sentence without BOS and EOS; none of them empty.
         config: Beam size, length penalty and maximum length.
         tally: Takes the count of score computations, if given.
+        wanted: How many translations of each sentence are asked for; None for the whole beam.
 
     Returns:
-        Each sentence's hypotheses, by score, the best first.
+        Each sentence's hypotheses, by score, the best first, ``wanted`` at least if found.
 
     Raises:
         RunError: The model predicts NaN, or gives every continuation the probability 0.
@@ -90,19 +98,21 @@ def beam_search(
     beam = Beam(
         rows, rows, torch.full_like(rows, BOS_ID), torch.zeros_like(rows, dtype=torch.float64)
     )
+    bar = Bar(limits, config.length_penalty, min(wanted or config.beam, config.beam))
     live: list[Beam] = []
     ended: list[Beam] = []
     while len(beam.rows):
-        log_probs = ensemble.step(beam.rows, beam.tokens)
-        log_probs[:, PAD_ID] = -torch.inf
-        log_probs[:, BOS_ID] = -torch.inf
+        ensemble.step(beam.rows, beam.tokens)
+        only = None
         if len(live) in last_steps:
-            _leave_only_eos(log_probs, limits[beam.rows] == len(live))
-        chosen = _extend(beam, log_probs, slots)
+            only = torch.where(limits[beam.rows] == len(live), EOS_ID, -1)
+        width = int(slots[beam.rows].max())
+        chosen = _extend(beam, *ensemble.best_words(width, NEVER, only), width, slots)
         at_end = chosen.tokens == EOS_ID
         ended.append(chosen.select(at_end))
         slots.index_add_(0, ended[-1].rows, torch.full_like(ended[-1].rows, -1))
-        beam = chosen.select(~at_end)
+        bar.raise_by(ended[-1], len(live) + 1)
+        beam = chosen.select(~at_end & bar.within_reach(chosen))
         live.append(beam)
         ensemble.select(beam.parents)
     if tally is not None:
@@ -110,43 +120,80 @@ def beam_search(
     return _collect(live, ended, len(sources), config.length_penalty)
 
 
-def _leave_only_eos(log_probs: Tensor, rows: Tensor) -> None:
-    """Forbid all words but EOS to the hypotheses where ``rows`` [N] is True."""
-    eos = log_probs[rows, EOS_ID]
-    log_probs[rows] = -torch.inf
-    log_probs[rows, EOS_ID] = eos
+class Bar:
+    """The score that a hypothesis must come up to, a sentence each: the worst that is wanted.
+
+    Args:
+        limits: [B], most words of a sentence's translation.
+        length_penalty: Alpha.
+        wanted: How many translations of each sentence are asked for.
+    """
+
+    def __init__(self, limits: Tensor, length_penalty: float, wanted: int) -> None:
+        # A sum of logarithms only falls, and its score is best where it is as long as can be.
+        self._longest = (limits + 1.0).to(torch.float64) ** length_penalty
+        self._length_penalty = length_penalty
+        self._best = self._longest.new_full((len(limits), wanted), -torch.inf)
+
+    def raise_by(self, ended: Beam, length: int) -> None:
+        """Take account of hypotheses that ended with ``length`` tokens, EOS counted."""
+        if not len(ended.rows):
+            return
+        of = Sentences(ended.rows)
+        scores = self._best.new_full((len(self._best), of.most), -torch.inf)
+        scores[ended.rows, of.place] = ended.totals / length**self._length_penalty
+        wanted = self._best.shape[1]
+        self._best = torch.cat([self._best, scores], dim=1).topk(wanted).values
+
+    def within_reach(self, beam: Beam) -> Tensor:
+        """Tell which hypotheses [N] may still come up to the bar of their sentence."""
+        # A little is allowed for rounding, after which a logarithm may be above 0.
+        highest = (1 - 1e-6) * beam.totals / self._longest[beam.rows]
+        return highest >= self._best[beam.rows, -1]
 
 
-def _extend(beam: Beam, log_probs: Tensor, slots: Tensor) -> Beam:
+class Sentences:
+    """The sentences that hypotheses belong to.
+
+    Args:
+        rows: [N], ascending: the sentence of each hypothesis.
+    """
+
+    def __init__(self, rows: Tensor) -> None:
+        self.rows, self.which, counts = torch.unique_consecutive(
+            rows, return_inverse=True, return_counts=True
+        )  # [R] sentences that have any, [N] which of these
+        self.first = counts.cumsum(0) - counts  # [R], of each sentence's hypotheses
+        self.place = torch.arange(len(rows), device=rows.device) - self.first[self.which]  # [N]
+        self.most = int(counts.max())  # hypotheses of a sentence
+
+
+def _extend(beam: Beam, values: Tensor, tokens: Tensor, width: int, slots: Tensor) -> Beam:
     """Return the best continuations of each sentence, as many as it has slots.
 
-    Each hypothesis's best words are found first, in its own log-probabilities [N, V], so that the
-    sums and the choice among a sentence's hypotheses touch small tensors alone.
+    Args:
+        beam: N hypotheses.
+        values: [N, K], log-probabilities of the best words of each.
+        tokens: [N, K], these words.
+        width: The most that a sentence may have.
+        slots: [B], how many each sentence may have.
     """
-    width = int(slots[beam.rows].max())
-    values, tokens = best(log_probs, width)  # [N, K]
     check_numbers(values[:, 0])
     totals = beam.totals[:, None] + values
-    # Sentences still open, and each hypothesis's place among those of its sentence.
-    open_rows, which, counts = torch.unique_consecutive(
-        beam.rows, return_inverse=True, return_counts=True
-    )
-    first = counts.cumsum(0) - counts
-    place = torch.arange(len(beam.rows), device=totals.device) - first[which]
-    most = int(counts.max())
-    grid = totals.new_full((len(open_rows), most, totals.shape[1]), -torch.inf)
-    grid[which, place] = totals
+    of = Sentences(beam.rows)
+    grid = totals.new_full((len(of.rows), of.most, totals.shape[1]), -torch.inf)
+    grid[of.which, of.place] = totals
     keys = tokens.new_zeros(grid.shape)
-    keys[which, place] = tokens * most + place[:, None]  # word first, then hypothesis
+    keys[of.which, of.place] = tokens * of.most + of.place[:, None]  # word first, then hypothesis
     totals, keys = best(grid.flatten(1), width, keys.flatten(1))
     rank = torch.arange(totals.shape[1], device=totals.device)
-    keep = (rank < slots[open_rows, None]) & (totals > -torch.inf)
+    keep = (rank < slots[of.rows, None]) & (totals > -torch.inf)
     sentence = keep.nonzero()[:, 0]
     keys = keys[keep]
     return Beam(
-        rows=open_rows[sentence],
-        parents=first[sentence] + keys % most,
-        tokens=keys // most,
+        rows=of.rows[sentence],
+        parents=of.first[sentence] + keys % of.most,
+        tokens=keys // of.most,
         totals=totals[keep],
     )
 

@@ -21,8 +21,8 @@ class Stopwatch:
     Inside the block each part's method is one that keeps time; a GPU is waited for at its ends,
     so that a part gets its own seconds (and the whole takes a little longer than without). The
     parts are the encoder (with what attention prepares once a sentence), attention, the recurrent
-    cell with its input gates, and the output layer with its softmax; the rest of the block is the
-    search's.
+    cell with what the previous word brings into it, and the output layer with its softmax and its
+    best words; the rest of the block is the search's.
 
     Args:
         model: What decodes.
@@ -33,8 +33,8 @@ class Stopwatch:
         self._parts: dict[str, list[tuple[nn.Module, str]]] = {
             "encoder": [(model, "encode")],
             "attention": [(decoder.attention, "forward")],
-            "recurrent cell": [(decoder.stack, "input_gates"), (decoder.stack, "forward")],
-            "output layer": [(model.output, "log_probs")],
+            "recurrent cell": [(model, "previous_words"), (decoder.stack, "forward")],
+            "output layer": [(model.output, "log_probs"), (model.output, "best_words")],
         }
         self._device = model.device
         self._whole = 0.0  # seconds of all blocks

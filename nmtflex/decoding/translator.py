@@ -21,6 +21,7 @@ from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import SentenceTrace, trace_pairs
 from nmtflex.errors import OptionError
+from nmtflex.model.freeze import freeze
 from nmtflex.model.run import Run, load_run
 from nmtflex.model.threshold import set_threshold
 from nmtflex.text.pipeline import TextPipeline
@@ -89,7 +90,7 @@ class Translator:
             trace: Whether to tell what attention looked at in the best one of each line.
         """
         sources = [self.pipeline.source.encode(line) for line in lines]
-        found = [best[:count] for best in self.translate_ids(sources, tally)]
+        found = [best[:count] for best in self.translate_ids(sources, tally, count)]
         # An unknown word may be replaced in any of them.
         traced = count if self.search.replace_unk else int(trace)
         traces = iter(
@@ -121,11 +122,12 @@ class Translator:
         return trace_pairs(self._models[0], pairs, self.batch.batch_sentences)
 
     def translate_ids(
-        self, sources: Sequence[Ids], tally: Tally | None = None
+        self, sources: Sequence[Ids], tally: Tally | None = None, count: int | None = None
     ) -> list[list[Hypothesis]]:
         """Return each sentence's hypotheses, the best first; count for a tally if one is given.
 
-        A sentence without tokens has one hypothesis, empty and with score 0.
+        A sentence without tokens has one hypothesis, empty and with score 0. ``count`` says how
+        many are asked for, None for the whole beam.
 
         Raises:
             RunError: The model is broken and predicts NaN.
@@ -134,7 +136,7 @@ class Translator:
         lengths = [len(ids) for ids in sources]
         for batch in batches(lengths, self.batch.batch_sentences, self.search.beam):
             chosen = [sources[index] for index in batch]
-            hypotheses = beam_search(self._models, chosen, self.search, tally)
+            hypotheses = beam_search(self._models, chosen, self.search, tally, count)
             for index, best in zip(batch, hypotheses, strict=True):
                 found[index] = best
         return found
@@ -176,7 +178,7 @@ def open_translator(
     """Open a run and check that its attention can do what the options ask.
 
     Raises:
-        OptionError: It cannot.
+        OptionError: It cannot, or ``--int8`` is asked for where there is none.
         RunError: The folder is no run, or one of a newer format.
     """
     run = load_run(path, device)
@@ -186,6 +188,7 @@ def open_translator(
             f"--replace-unk needs weights over source positions, and {path} has "
             f"{run.model_config.attention.kind} attention"
         )
+    freeze(run.model, batch.int8)
     return Opened(run, Translator([run.model], run.pipeline, search, batch), tau)
 
 
@@ -200,8 +203,8 @@ def load(run: str | Path, **options: Any) -> Translator:
     Args:
         run: Run folder that ``nmtflex train`` made.
         options: Those of ``nmtflex translate``, with underscores: ``beam``, ``length_penalty``,
-            ``max_length``, ``replace_unk``, ``tau``, ``batch_sentences``, ``device``, ``dtype``,
-            ``threads``.
+            ``max_length``, ``replace_unk``, ``tau``, ``batch_sentences``, ``int8``, ``device``,
+            ``dtype``, ``threads``.
 
     Raises:
         OptionError: An unknown option, or a value that is not allowed.

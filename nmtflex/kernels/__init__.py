@@ -37,6 +37,7 @@ __all__ = [
     "Source",
     "Window",
     "attend",
+    "choice",
     "implementation",
     "make_source",
     "precise",
@@ -118,19 +119,27 @@ def attend(
     return chosen.attend(query, source, rows, v, window, penalty, damping, trace)
 
 
+def choice(device: torch.device) -> str:
+    """Return which implementation computes on a device: "cpu", "cuda" or "reference".
+
+    Raises:
+        OptionError: ``NMTFLEX_KERNELS`` has a value that is not known.
+    """
+    asked = os.environ.get(VARIABLE) or "auto"
+    if asked not in CHOICES:
+        raise OptionError(f"{VARIABLE}: '{asked}' is not one of {', '.join(CHOICES)}")
+    if asked == "auto" and device.type == "cpu":
+        return "cpu"
+    if asked == "auto" and device.type == "cuda" and importlib.util.find_spec("triton"):
+        return "cuda"
+    return "reference"
+
+
 def implementation(device: torch.device) -> Implementation:
     """Return the module that attends on a device.
 
     Raises:
         OptionError: ``NMTFLEX_KERNELS`` has a value that is not known.
     """
-    choice = os.environ.get(VARIABLE) or "auto"
-    if choice not in CHOICES:
-        raise OptionError(f"{VARIABLE}: '{choice}' is not one of {', '.join(CHOICES)}")
-    name = "reference"
-    if choice == "auto" and device.type == "cpu":
-        name = "cpu"
-    elif choice == "auto" and device.type == "cuda" and importlib.util.find_spec("triton"):
-        name = "cuda"
     # Imported where needed: numba takes half a second.
-    return cast("Implementation", importlib.import_module(f"nmtflex.kernels.{name}"))
+    return cast("Implementation", importlib.import_module(f"nmtflex.kernels.{choice(device)}"))

@@ -15,23 +15,28 @@ EXACT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 SUMS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 
 
+# Every operation is rounded for itself, as PyTorch's are.
+ROUNDED: dict[str, Any] = {"error_model": "numpy"}
+
+
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function when it is first called from another compiled one."""
     return njit(**options)
 
 
-def entry(parallel: bool = False) -> Callable[[Callable[..., Any]], Any]:
+def entry(parallel: bool = False, rounding: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function that Python calls, and keep the code on disk for the next process.
 
     It is kept beside the source, or in the user's cache folder where that cannot be written. Where
-    neither can, each process compiles for itself.
+    neither can, each process compiles for itself. With ``rounding`` the code is ``ROUNDED``.
     """
+    options = ROUNDED if rounding else SUMS
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         try:
-            return njit(function, parallel=parallel, cache=True, **SUMS)
+            return njit(function, parallel=parallel, cache=True, **options)
         except RuntimeError:  # numba has no place for its cache
-            return njit(function, parallel=parallel, **SUMS)
+            return njit(function, parallel=parallel, **options)
 
     return compile_lazily
 

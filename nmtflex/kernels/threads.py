@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba
+import numpy as np
 import torch
 
 # Units of keys and values that a thread should have before another one is woken.
@@ -45,3 +46,16 @@ def run(loop: Any, threads: int, *arguments: Any) -> None:
         loop(*arguments)
     finally:
         numba.set_num_threads(before)
+
+
+def run_rows(loop: Any, num_rows: int, units: int, *arguments: Any) -> None:
+    """Run a loop over rows, an even share of them a thread.
+
+    Args:
+        loop: Takes the arguments, and where the rows of each thread begin and end.
+        num_rows: Rows.
+        units: Numbers that the loop goes through.
+        arguments: Of the loop.
+    """
+    threads = max(1, min(threads_for(units), num_rows))
+    run(loop, threads, *arguments, np.arange(threads + 1) * num_rows // threads)

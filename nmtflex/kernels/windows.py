@@ -1,11 +1,11 @@
-"""Loops over windows [N, W] themselves: check them, share them among threads, lay them out."""
+"""Loops over windows [N, W] themselves: find, check, share among threads, lay out."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from nmtflex.kernels.arrays import Array, Whole
-from nmtflex.kernels.compiled import entry
+from nmtflex.kernels.compiled import ROUNDED, compiled, entry
 
 
 @entry()
@@ -51,3 +51,43 @@ def spread(weights: Array, start: Whole, stop: Whole, laid_out: Array) -> None:
     for n in range(start.shape[0]):
         for s in range(start[n], stop[n]):
             laid_out[n, s] = weights[n, s - start[n]]
+
+
+@entry(rounding=True)
+def below(
+    tau: float,
+    gate: Array,
+    focus: Array,
+    spread: float,
+    lengths: Whole,
+    start: Whole,
+    stop: Whole,
+) -> None:
+    """Find where gate (s - focus)^2 / spread is below tau; see ``threshold.window_below``."""
+    kind = gate.dtype.type
+    for n in range(gate.shape[0]):
+        g, p = gate[n], focus[n]
+        last = kind(lengths[n] - 1)
+        start[n], stop[n] = 0, 1
+        if np.isnan(g + p):  # of broken weights, which the context shall show
+            continue
+        radius = np.sqrt(spread * tau / max(g, np.finfo(kind).tiny))
+        low = min(max(np.ceil(p - radius), kind(0)), last)
+        high = min(np.floor(p + radius), last)
+        # The radius says where to look; which position at the edge is in, the penalty decides.
+        low -= _penalty(low - 1, g, p, spread) < tau
+        low += not _penalty(low, g, p, spread) < tau
+        high += _penalty(high + 1, g, p, spread) < tau
+        high -= not _penalty(high, g, p, spread) < tau
+        low, high = max(low, kind(0)), min(high, last)
+        if low > high:
+            low = high = min(max(np.ceil(p - kind(0.5)), kind(0)), last)
+        start[n], stop[n] = np.int64(low), np.int64(high) + 1
+
+
+@compiled(**ROUNDED)
+def _penalty(position: float, gate: float, focus: float, spread: float) -> float:
+    """Return the penalty in the format of its arguments, rounded as PyTorch does."""
+    kind = type(focus)
+    away = kind(position) - focus
+    return gate * (away * away) / spread

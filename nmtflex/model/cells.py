@@ -1,7 +1,7 @@
 """Recurrent cells whose input side can be computed for all steps at once.
 
-Legend: N rows (hypotheses, or sentences in training), D units of a cell, G gate units (4 D in an
-LSTM, 3 D in a GRU).
+Legend: N rows (hypotheses, or sentences in training), C units of a cell's input, D units of a cell,
+G gate units (4 D in an LSTM, 3 D in a GRU).
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from nmtflex.kernels.cells import lstm
+from nmtflex.kernels.products import Product
+
 State = tuple[Tensor, ...]
 
 
 class Cell(nn.Module, ABC):
-    """A recurrent cell in two halves: input gates from outside, the rest from the state.
+    """A recurrent cell; what is known of its input beforehand comes as a side of its gates.
 
     Args:
+        input_size: C, units of the input that each step makes; may be 0.
         size: D.
     """
 
     num_parts: ClassVar[int]  # tensors of the state; the first is the output h
     num_gates: ClassVar[int]  # gates a unit
 
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.hidden = nn.Linear(size, self.num_gates * size, bias=False)
-
     @abstractmethod
-    def forward(self, gates: Tensor, state: State) -> State:
+    def forward(self, gates: Tensor, inputs: Tensor, state: State) -> State:
         """Advance by one step.
 
         Args:
-            gates: [N, G] the input's side of the gates, bias included.
+            gates: [N, G] the side of the gates that is known beforehand, or [G] a bias alone.
+            inputs: [N, C] what the step itself made.
             state: ``num_parts`` tensors [N, D], the first one h.
 
         Returns:
@@ -49,12 +50,14 @@ class LSTMCell(Cell):
     num_parts = 2
     num_gates = 4
 
-    def forward(self, gates: Tensor, state: State) -> State:
-        """Advance (h, c); see ``Cell.forward``."""
+    def __init__(self, input_size: int, size: int) -> None:
+        super().__init__()
+        self.joint = Product(input_size + size, 4 * size, bias=False)
+
+    def forward(self, gates: Tensor, inputs: Tensor, state: State) -> State:
+        """Advance (h, c) with one product for all gates; see ``Cell.forward``."""
         h, c = state
-        i, f, g, o = (gates + self.hidden(h)).chunk(4, dim=1)
-        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-        return torch.sigmoid(o) * torch.tanh(c), c
+        return lstm(self.joint.bare(torch.cat([inputs, h], dim=1)), gates, c)
 
 
 class GRUCell(Cell):
@@ -63,13 +66,17 @@ class GRUCell(Cell):
     num_parts = 1
     num_gates = 3
 
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
+    def __init__(self, input_size: int, size: int) -> None:
+        super().__init__()
+        self.inputs = Product(input_size, 3 * size, bias=False) if input_size else None
+        self.hidden = Product(size, 3 * size, bias=False)  # r is multiplied with its side of n
         self.candidate_bias = nn.Parameter(torch.zeros(size))
 
-    def forward(self, gates: Tensor, state: State) -> State:
+    def forward(self, gates: Tensor, inputs: Tensor, state: State) -> State:
         """Advance (h,); see ``Cell.forward``."""
         (h,) = state
+        if self.inputs is not None:
+            gates = gates + self.inputs(inputs)
         r_in, z_in, n_in = gates.chunk(3, dim=1)
         r_h, z_h, n_h = self.hidden(h).chunk(3, dim=1)
         z = torch.sigmoid(z_in + z_h)
@@ -102,11 +109,11 @@ class Stack(nn.Module):
         dropout: float,
     ) -> None:
         super().__init__()
-        self.cells = nn.ModuleList(CELLS[cell](size) for _ in range(num_layers))
+        input_sizes = [extra_size] + [size] * (num_layers - 1)
+        self.cells = nn.ModuleList(CELLS[cell](inputs, size) for inputs in input_sizes)
         gate_units = CELLS[cell].num_gates * size
         self.embedding_gates = nn.Linear(embedding_size, gate_units)
-        self.extra_gates = nn.Linear(extra_size, gate_units, bias=False) if extra_size else None
-        self.layer_gates = nn.ModuleList(nn.Linear(size, gate_units) for _ in range(num_layers - 1))
+        self.layer_biases = nn.ParameterList(torch.empty(gate_units) for _ in input_sizes[1:])
         self.dropout = nn.Dropout(dropout)
         self.num_parts = CELLS[cell].num_parts
         self.top = (num_layers - 1) * self.num_parts  # place of the top layer's h in the state
@@ -134,12 +141,10 @@ class Stack(nn.Module):
         Returns:
             The new state, alike; ``state[self.top]`` is the top layer's h.
         """
-        if self.extra_gates is not None:
-            gates = gates + self.extra_gates(self.dropout(extra))
         new: State = ()
         for layer, cell in enumerate(self.cells):
             if layer:
-                gates = self.layer_gates[layer - 1](self.dropout(new[-self.num_parts]))
+                gates, extra = self.layer_biases[layer - 1], new[-self.num_parts]
             first = layer * self.num_parts
-            new += cell(gates, state[first : first + self.num_parts])
+            new += cell(gates, self.dropout(extra), state[first : first + self.num_parts])
         return new

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from nmtflex.kernels.words import cross_entropy_rows, room_for_logits
+
 CHUNK = 1 << 21  # logits at once: 8 MB in float32
 LEAST_ROWS = 256  # tokens at once, fewer of which make slow products
 
@@ -93,30 +95,23 @@ class _Batch:
 
     def chunks(self) -> list[slice]:
         """Part the M tokens."""
-        rows = max(LEAST_ROWS, CHUNK // len(self.weight))
-        self.buffer = self.hidden.new_empty(min(rows, len(self.hidden)), len(self.weight))
+        words = len(self.weight)
+        rows = max(LEAST_ROWS, CHUNK // words)
+        self.buffer = room_for_logits(self.hidden, min(rows, len(self.hidden)), words)
         return [slice(first, first + rows) for first in range(0, len(self.hidden), rows)]
 
     def add(self, rows: slice, references: Tensor, smoothing: float, gradients: bool) -> None:
         """Add the tokens ``rows``, whose words are ``references``."""
         hidden = self.hidden[rows]
         logits = torch.mm(hidden, self.weight.t(), out=self.buffer[: len(hidden)])
-        logits = logits.to(self.bias.dtype).add_(self.bias)
-        total = logits.logsumexp(1, keepdim=True)
-        wanted = references.unsqueeze(1)
-        plain = (total - logits.gather(1, wanted)).sum()
+        logits = logits.to(self.bias.dtype)
+        smoothed, plain = cross_entropy_rows(logits, self.bias, references, smoothing, gradients)
+        self.smoothed += smoothed
         self.plain += plain
-        self.smoothed += (1 - smoothing) * plain
-        if smoothing:
-            self.smoothed += smoothing * (total.squeeze(1) - logits.mean(1)).sum()
         if not gradients:
             return
-        grads = logits.sub_(total).exp_()  # softmax - target
-        if smoothing:
-            grads.sub_(smoothing / len(self.weight))
-        grads.scatter_add_(1, wanted, torch.full_like(total, smoothing - 1))
-        self.grad_bias += grads.sum(0)
-        grads = grads.to(hidden.dtype)
+        self.grad_bias += logits.sum(0)
+        grads = logits.to(hidden.dtype)
         torch.mm(grads, self.weight, out=self.grad_hidden[rows])
         if grads.dtype == self.grad_weight.dtype:
             self.grad_weight.addmm_(grads.t(), hidden)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtflex.attention import Attention, State, Trace
+from nmtflex.kernels.products import Product
 from nmtflex.model.cells import Stack
 from nmtflex.model.encoder import Encoded
 
@@ -141,7 +142,7 @@ class LuongDecoder(Decoder):
         super().__init__(stack, attention, encoded_size, size, output_size)
         self.fed_size = fed_size
         joined = size + attention.context_size
-        self.attentional = nn.Linear(joined, size, bias=False) if attentional else None
+        self.attentional = Product(joined, size, bias=False) if attentional else None
 
     def start_fed(self, encoded: Encoded) -> State:
         """Return zeros: nothing was predicted yet."""

@@ -6,6 +6,7 @@ vocabulary, O output units, E embedding units.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -14,17 +15,22 @@ from torch import Tensor, nn
 from nmtflex.attention import Sizes, State, Trace, build_attention
 from nmtflex.config import ModelConfig
 from nmtflex.kernels import precise
+from nmtflex.kernels.products import Product
+from nmtflex.kernels.words import best_words
 from nmtflex.model.cells import Stack
 from nmtflex.model.cross_entropy import cross_entropy
 from nmtflex.model.decoder import BahdanauDecoder, Decoder, LuongDecoder
 from nmtflex.model.embedding import Embedding
 from nmtflex.model.encoder import Encoder
 
+CHUNK = 1 << 20  # logits of a step that are made at once: 4 MB in float32
+LEAST_ROWS = 64  # hypotheses at once, fewer of which make slow products
+
 
 class StepOutput(NamedTuple):
     """What a decoding step gives."""
 
-    log_probs: Tensor  # [N, V], natural logarithms
+    output: Tensor  # [N, O], from which ``log_probs`` and ``best_words`` predict the next word
     state: State  # [N, ...] each
     trace: Trace | None
 
@@ -37,6 +43,23 @@ class Loss(NamedTuple):
     tokens: int
     sentences: int
     gate: Tensor | None  # sum over sentences of the mean gate of their steps, [] without gradient
+
+
+class WordTable(nn.Module):
+    """What the previous word brings into a step, for every word of the vocabulary.
+
+    Args:
+        gates: [V, G].
+        feedback: [V, F].
+    """
+
+    def __init__(self, gates: Tensor, feedback: Tensor) -> None:
+        super().__init__()
+        self.gates, self.feedback = gates, feedback
+
+    def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Look up words [N]: gates [N, G] and feedback [N, F]."""
+        return self.gates.index_select(0, tokens), self.feedback.index_select(0, tokens)
 
 
 class OutputLayer(nn.Module):
@@ -61,7 +84,7 @@ class OutputLayer(nn.Module):
         super().__init__()
         self.dropout = nn.Dropout(dropout)
         self.bottleneck = nn.Linear(input_size, bottleneck) if bottleneck else None
-        self.projection = nn.Linear(bottleneck or input_size, vocabulary_size)
+        self.projection = Product(bottleneck or input_size, vocabulary_size)
         if tied is not None:
             self.projection.weight = tied.weight
         nn.init.zeros_(self.projection.bias)
@@ -74,6 +97,24 @@ class OutputLayer(nn.Module):
         """Return natural logarithms of probabilities, in float32 at least: [N, O] to [N, V]."""
         logits = self(output)
         return torch.log_softmax(logits.to(precise(logits.dtype)), dim=1)
+
+    def best_words(
+        self, output: Tensor, count: int, never: Sequence[int], only: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the most probable words [N, K] of output vectors [N, O]; see ``kernels.words``.
+
+        The logits are made some rows at a time and used while they are in the cache.
+        """
+        hidden, bias = self._hidden(output), self.projection.bias
+        rows = max(LEAST_ROWS, CHUNK // len(bias))
+        found = []
+        for first in range(0, len(hidden), rows):
+            chunk = slice(first, first + rows)
+            of_chunk = None if only is None else only[chunk]
+            logits = self.projection.bare(hidden[chunk])
+            found.append(best_words(logits, bias, count, never, of_chunk))
+        values, words = zip(*found, strict=True)
+        return torch.cat(values), torch.cat(words)
 
     def loss(
         self, output: Tensor, references: Tensor, smoothing: float = 0.0
@@ -120,6 +161,7 @@ class Seq2Seq(nn.Module):
         self.target_embedding = target_embedding
         self.output = output
         self.autocast = autocast
+        self.word_table: WordTable | None = None  # of a model that is frozen
 
     @property
     def device(self) -> torch.device:
@@ -136,7 +178,8 @@ class Seq2Seq(nn.Module):
         """Entries of the target vocabulary, V."""
         return self.target_embedding.num_embeddings
 
-    def _precision(self) -> torch.autocast:
+    def precision(self) -> torch.autocast:
+        """Return the block in which products run in the model's format."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast)
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, State]:
@@ -149,7 +192,7 @@ class Seq2Seq(nn.Module):
         Returns:
             The memory, never copied for the beam, and the start of the decoder, a row a sentence.
         """
-        with self._precision():
+        with self.precision():
             encoded = self.encoder(source, lengths)
             memory = self.decoder.attention.prepare(encoded.states, encoded.mask)
             return memory, self.decoder.start(encoded)
@@ -166,11 +209,39 @@ class Seq2Seq(nn.Module):
             tokens: [N] previous output words, the begin-of-sentence id first.
             trace: Whether to return the attention's trace.
         """
-        with self._precision():
-            feedback = self.target_embedding(tokens)
-            gates = self.decoder.input_gates(feedback)
+        with self.precision():
+            gates, feedback = self.previous_words(tokens)
             output, state, seen = self.decoder(gates, feedback, memory, rows, state, trace)
-            return StepOutput(self.output.log_probs(output), state, seen)
+            return StepOutput(output, state, seen)
+
+    def previous_words(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what words [N] bring into a step: their side of the gates [N, G], and feedback."""
+        if self.word_table is not None:
+            return self.word_table(tokens)
+        embedded = self.target_embedding(tokens)
+        return self.decoder.input_gates(embedded), embedded
+
+    def log_probs(self, output: Tensor) -> Tensor:
+        """Return natural logarithms of the probabilities of all words: [N, O] to [N, V]."""
+        with self.precision():
+            return self.output.log_probs(output)
+
+    def best_words(
+        self, output: Tensor, count: int, never: Sequence[int] = (), only: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the most probable words of a step's output; see ``nmtflex.kernels.words``.
+
+        Args:
+            output: [N, O] from ``step``.
+            count: K.
+            never: Words that are not to be found.
+            only: [N], the one word that may be found, or -1.
+
+        Returns:
+            Natural logarithms of their probabilities [N, K], the best first, and words [N, K].
+        """
+        with self.precision():
+            return self.output.best_words(output, count, never, only)
 
     def loss(
         self,
@@ -197,7 +268,7 @@ class Seq2Seq(nn.Module):
         Raises:
             ValueError: ``beta`` is given, and the attention mechanism has no gate.
         """
-        with self._precision():
+        with self.precision():
             outputs, gates = self._outputs(source, lengths, target_in)  # [B, T, O], [B, T]
             real = target_out != 0
             references = target_out[real]

@@ -125,7 +125,7 @@ class Validator:
         hypotheses, tally = [], Tally()
         for first in range(0, len(self.sources), CHUNK):
             check()
-            found = translator.translate_ids(self.sources[first : first + CHUNK], tally)
+            found = translator.translate_ids(self.sources[first : first + CHUNK], tally, 1)
             words = self.pipeline.target.decode_words
             hypotheses += [words(best[0].ids) for best in found]
         return hypotheses, tally

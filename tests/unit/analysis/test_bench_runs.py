@@ -87,7 +87,7 @@ class Part(nn.Module):
     def forward(self):
         return None
 
-    input_gates = log_probs = forward
+    best_words = log_probs = forward
 
 
 class Model(nn.Module):
@@ -103,6 +103,8 @@ class Model(nn.Module):
     def encode(self):
         return None
 
+    previous_words = encode
+
 
 class Translator:
     """Decodes by asking each part of its model once, and notes in ``turns`` that it did."""
@@ -110,7 +112,7 @@ class Translator:
     def __init__(self, name: str, turns: list[str]) -> None:
         self.name, self.turns, self.model = name, turns, Model()
 
-    def translate_ids(self, ids, tally=None):
+    def translate_ids(self, ids, tally=None, count=None):
         clocked = any("forward" in vars(part) for part in self.model.modules())
         self.turns.append(f"{self.name}{' clocked' * clocked}")
         self.model.decoder.attention()
@@ -148,7 +150,7 @@ def test_runs_take_turns_and_the_watch_stays_out_of_the_seconds(monkeypatch):
 def test_counts_are_of_the_sentences_that_are_not_empty():
     asked = []
 
-    def translate_ids(sources, tally=None):
+    def translate_ids(sources, tally=None, count=None):
         asked.append(len(sources))
         if tally is not None:
             tally.add(torch.tensor([6, 10]), torch.tensor([2, 2]), torch.tensor([0, 4]))

@@ -34,7 +34,7 @@ class Parrot:
         assert count == 1
         return [[SimpleNamespace(words=line.split())] for line in lines]
 
-    def translate_ids(self, ids):
+    def translate_ids(self, ids, count=None):
         self.decoded.append([len(one) for one in ids])
 
 

@@ -83,7 +83,7 @@ def test_csv_of_nothing_is_its_header():
 
 @pytest.fixture(scope="module")
 def translator() -> Translator:
-    torch.manual_seed(2)
+    torch.manual_seed(1)
     config = ModelConfig(
         attention=FlexibleConfig(), embedding_size=5, encoder_size=4, decoder_size=6
     )

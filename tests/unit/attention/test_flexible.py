@@ -20,16 +20,18 @@ from loops import (
 )
 
 from nmtflex.config import FlexibleConfig, GlobalConfig, ModelConfig
+from nmtflex.kernels import Penalty
 from nmtflex.model.seq2seq import build_model
 
 
 def gate_by_hand(gate, feedback, h, i):
     """Eq. 8 with the previous word, eq. 7 without it."""
     weights = {key: value.tolist() for key, value in gate.state_dict().items()}
-    v, rows = weights["v.weight"][0], weights["hidden.weight"]
+    v, rows = weights["v.weight"][0], weights["state.weight"]
     if feedback:
+        rows = [left + right for left, right in zip(rows, weights["word.weight"], strict=True)]
         return sigmoid(dot(v, [math.tanh(dot(w, h + i)) for w in rows]) + weights["v.bias"][0])
-    biases = weights["hidden.bias"]
+    biases = weights["state.bias"]
     return sigmoid(dot(v, [math.tanh(dot(w, h) + b) for w, b in zip(rows, biases, strict=True)]))
 
 
@@ -90,10 +92,10 @@ def hold_gate(attention, value):
     gate, extreme = attention.gate, 1e4 if value else -1e4
     for parameter in gate.parameters():
         parameter.data.zero_()
-    if gate.feedback:
+    if gate.word is not None:
         gate.v.bias.data.fill_(extreme)
     else:
-        gate.hidden.bias.data.fill_(50.0)
+        gate.state.bias.data.fill_(50.0)
         gate.v.weight.data.fill_(extreme)
 
 
@@ -181,7 +183,7 @@ def test_the_penalty_itself_decides_over_a_position_at_the_edge(edge):
     for turn in range(1, 200):
         focus = torch.tensor([turn * 0.618 % 1])
         distance = abs(edge - focus.item())
-        penalty = attention.penalty(torch.tensor(edge), gate, focus)
+        penalty = Penalty(gate, focus, attention.sigma).at(torch.tensor([[edge]])).squeeze(1)
         attention.set_threshold(torch.nextafter(penalty, penalty + 1).item())
         start, stop = attention.window(gate, focus, lengths)
         assert start <= edge < stop
@@ -209,14 +211,12 @@ def test_the_gradient_flows_through_the_previous_focus():
 
 @pytest.mark.parametrize("tau", [math.inf, 1.0])
 @pytest.mark.parametrize("encoded", [torch.float32, torch.bfloat16])
-def test_focus_gate_and_penalty_are_float32_where_products_are_bfloat16(encoded, tau):
+def test_focus_and_gate_are_float32_where_products_are_bfloat16(encoded, tau):
     attention = build(FlexibleConfig()).float()
     attention.set_threshold(tau)
     states, mask = sources()
     states = states.to(encoded)
-    penalties, products = [], []
-    penalty = attention.penalty
-    attention.penalty = lambda *parts: penalties.append(penalty(*parts)) or penalties[-1]
+    products = []
     attention.score.query.register_forward_hook(lambda *call: products.append(call[-1]))
     with torch.autocast("cpu", torch.bfloat16):
         memory, state = attention.prepare(states, mask), attention.start(states)
@@ -227,7 +227,6 @@ def test_focus_gate_and_penalty_are_float32_where_products_are_bfloat16(encoded,
             )
             assert trace.gate.dtype == trace.focus.dtype == torch.float32
     assert {made.dtype for made in products} == {torch.bfloat16}
-    assert {made.dtype for made in penalties} <= {torch.float32}  # made where there is a threshold
 
 
 def test_a_far_focus_is_exact_where_products_are_bfloat16():

@@ -26,6 +26,7 @@ from nmtflex.config import (
 )
 from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.tally import Tally
+from nmtflex.kernels import Penalty
 from nmtflex.model.seq2seq import build_model
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
@@ -47,7 +48,8 @@ class Situation(NamedTuple):
     lengths: torch.Tensor  # [N]
 
     def penalty(self, n: int, position: int) -> torch.Tensor:
-        return self.attention.penalty(torch.tensor(position), self.gate[n], self.focus[n])
+        penalty = Penalty(self.gate[n : n + 1], self.focus[n : n + 1], self.attention.sigma)
+        return penalty.at(torch.tensor([[position]])).squeeze()
 
     def nearest(self, n: int) -> int:
         """The position nearest the focus, the first of two, in exact arithmetic."""
@@ -193,6 +195,7 @@ class Recorder:
         self.device = model.device
         self.encode = model.encode
         self.encoding_computations = model.encoding_computations
+        self.log_probs, self.best_words = model.log_probs, model.best_words
         self.steps = []
 
     def step(self, memory, rows, state, tokens, trace=False):

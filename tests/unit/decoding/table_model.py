@@ -13,7 +13,7 @@ MODULUS = 1_000_003
 
 
 class Output(NamedTuple):
-    log_probs: Tensor
+    output: Tensor  # log-probabilities
     state: tuple[Tensor, ...]
 
 
@@ -22,7 +22,28 @@ def _mix(left, right):
     return (left * 7919 + right * 104_729 + 17) % MODULUS
 
 
-class TableModel:
+class Predicting:
+    """Predicts from outputs that are log-probabilities already."""
+
+    def log_probs(self, output):
+        return output
+
+    def best_words(self, output, count, never=(), only=None):
+        found = []
+        for row, values in enumerate(output.tolist()):
+            allowed = [
+                (-value, word)
+                for word, value in enumerate(values)
+                if (word not in never if only is None or only[row] < 0 else word == only[row])
+            ]
+            # NaN, which sorts nowhere, comes first, and what is missing is -inf.
+            allowed.sort(key=lambda pair: (pair[0] == pair[0], pair))
+            found.append((allowed + [(torch.inf, 0)] * count)[:count])
+        values, words = torch.tensor(found, dtype=output.dtype).unbind(2)
+        return -values, words.long()
+
+
+class TableModel(Predicting):
     """Log-probabilities are rows of a random table; the row is a hash of source and prefix.
 
     Rounding to multiples of ``grain`` makes ties, and sums of such numbers are exact.
@@ -68,7 +89,7 @@ class TableModel:
         index = _mix(memory[rows], state[0]) % len(self.table)
         return Output(self.table[index], state)
 
-    def log_probs(self, source: list[int], prefix: list[int]) -> list[float]:
+    def defined(self, source: list[int], prefix: list[int]) -> list[float]:
         """The same numbers from the definition, one prefix at a time."""
         memory, state = 0, 1
         for token in source:
@@ -87,7 +108,7 @@ def slow_beam_search(
     while live:
         candidates = []
         for rank, (ids, total) in enumerate(live):
-            for token, value in enumerate(model.log_probs(source, ids)):
+            for token, value in enumerate(model.defined(source, ids)):
                 if token in {PAD_ID, BOS_ID} or (len(ids) == limit and token != EOS_ID):
                     continue
                 candidates.append((-(total + value), token, rank))

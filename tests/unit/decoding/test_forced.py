@@ -24,7 +24,7 @@ def test_equals_the_definition_in_any_batch() -> None:
         for _ in range(30)
     ]
     expected = [
-        sum(model.log_probs(source, target[:at])[word] for at, word in enumerate([*target, 3]))
+        sum(model.defined(source, target[:at])[word] for at, word in enumerate([*target, 3]))
         for source, target in pairs
     ]
     for size in (1, 7, 64):
@@ -46,7 +46,7 @@ def test_an_empty_source_has_the_empty_translation_alone() -> None:
     model = TableModel(10)
     values = log_probabilities([model], [([], []), ([], [4]), ([4], [])])
     assert values[:2] == [0.0, -math.inf]
-    assert values[2] == model.log_probs([4], [])[3]
+    assert values[2] == model.defined([4], [])[3]
 
 
 def test_a_broken_model_is_an_error() -> None:

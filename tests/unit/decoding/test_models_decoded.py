@@ -62,7 +62,7 @@ def test_beam_1_is_greedy(model: Seq2Seq) -> None:
         while len(ids) <= 15:
             output = model.step(memory, torch.tensor([0]), state, torch.tensor([ids[-1]]))
             state = output.state
-            log_probs = output.log_probs[0].tolist()
+            log_probs = model.log_probs(output.output)[0].tolist()
             log_probs[PAD_ID] = log_probs[BOS_ID] = -torch.inf
             ids.append(max(range(25), key=log_probs.__getitem__))
             if ids[-1] == EOS_ID:

@@ -5,7 +5,7 @@ import random
 
 import pytest
 import torch
-from table_model import Output, TableModel, slow_beam_search
+from table_model import Output, Predicting, TableModel, slow_beam_search
 
 from nmtflex.config import SearchConfig
 from nmtflex.decoding.search import beam_search
@@ -41,7 +41,7 @@ def test_beam_1_is_greedy_search() -> None:
         ids: list[int] = []
         total = 0.0
         while not ids or ids[-1] != EOS_ID:
-            values = model.log_probs(source, ids)
+            values = model.defined(source, ids)
             values[PAD_ID] = values[BOS_ID] = -torch.inf
             token = max(range(20), key=values.__getitem__)
             if len(ids) == 3 * len(source) + 20:
@@ -60,7 +60,7 @@ def test_a_huge_beam_finds_every_translation() -> None:
     expected = {}
     for length in range(4):
         for ids in itertools.product((UNK_ID, 4), repeat=length):
-            steps = [model.log_probs(source, list(ids[:at])) for at in range(length + 1)]
+            steps = [model.defined(source, list(ids[:at])) for at in range(length + 1)]
             words = [*ids, EOS_ID]
             expected[ids] = sum(values[word] for values, word in zip(steps, words, strict=True))
     assert len(found) == 15
@@ -112,7 +112,7 @@ def test_a_model_that_never_ends_is_stopped_by_each_sentence_length() -> None:
         for hypothesis in hypotheses:
             words = [*hypothesis.ids, EOS_ID]
             total = sum(
-                model.log_probs(source, hypothesis.ids[:at])[word] for at, word in enumerate(words)
+                model.defined(source, hypothesis.ids[:at])[word] for at, word in enumerate(words)
             )
             assert hypothesis.log_probability == pytest.approx(total, rel=1e-12)
 
@@ -124,7 +124,7 @@ def test_finished_sentences_leave_the_batch() -> None:
     assert model.steps == [2] + 23 * [6] + 6 * [3]
 
 
-class Fixed:
+class Fixed(Predicting):
     """A model with one distribution, whatever came before."""
 
     device = torch.device("cpu")

@@ -17,7 +17,7 @@ class Part(nn.Module):
     def forward(self, value):
         return value + 1
 
-    input_gates = log_probs = forward
+    best_words = log_probs = forward
 
 
 class Model(nn.Module):
@@ -32,6 +32,9 @@ class Model(nn.Module):
 
     def encode(self, value, sign=1):
         return value * sign
+
+    def previous_words(self, value):
+        return value
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def test_each_part_has_its_seconds_and_the_search_the_rest(ticks):
         assert model.decoder.attention(1) == 2  # 3, 4
         assert model.decoder.attention(5) == 6  # 5, 6
         assert model.output.log_probs(7) == 8  # 7, 8
-        assert model.decoder.stack.input_gates(0) == 1  # 9, 10
+        assert model.previous_words(0) == 0  # 9, 10
         assert model.decoder.stack(0) == 1  # 11, 12
     assert clock.seconds == {  # 13 in all
         "encoder": 1,
@@ -75,5 +78,5 @@ def test_the_model_is_as_before_also_after_an_error():
         model.output.log_probs("no number")
     assert "encode" not in vars(model)
     for part in (model.decoder.attention, model.decoder.stack, model.output):
-        assert not {"forward", "input_gates", "log_probs"} & set(vars(part))
+        assert not {"forward", "best_words", "log_probs"} & set(vars(part))
     assert model.output.log_probs(1) == 2

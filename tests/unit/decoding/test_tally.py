@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from table_model import TableModel
+from table_model import Predicting, TableModel
 from test_translator import PIPELINE
 from torch import Tensor
 
@@ -38,12 +38,12 @@ class Counted(NamedTuple):
 
 
 class Step(NamedTuple):
-    log_probs: Tensor
+    output: Tensor
     state: tuple[Tensor, ...]
     trace: Counted | None
 
 
-class Script:
+class Script(Predicting):
     """Log-probabilities by the words so far, and a number of score computations by each step.
 
     Args:

@@ -147,8 +147,8 @@ class Silent(TableModel):
 class Quiet:
     trace = None
 
-    def __init__(self, log_probs, state):
-        self.log_probs, self.state = log_probs, state
+    def __init__(self, output, state):
+        self.output, self.state = output, state
 
 
 def test_a_model_without_traces_is_named():

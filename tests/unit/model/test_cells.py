@@ -15,18 +15,20 @@ def fill_from(stack: Stack, torch_rnn: nn.RNNBase, embedding: int) -> None:
         for layer, cell in enumerate(stack.cells):
             w_in, w_hidden = (getattr(torch_rnn, f"weight_{k}_l{layer}") for k in ("ih", "hh"))
             b_in, b_hidden = (getattr(torch_rnn, f"bias_{k}_l{layer}") for k in ("ih", "hh"))
-            cell.hidden.weight.copy_(w_hidden)
+            inputs = w_in if layer else w_in[:, embedding:]
             bias = b_in + b_hidden
             if isinstance(torch_rnn, nn.GRU):  # the candidate's hidden bias stands inside r * (..)
                 size = torch_rnn.hidden_size
                 cell.candidate_bias.copy_(b_hidden[2 * size :])
                 bias = b_in + torch.cat([b_hidden[: 2 * size], torch.zeros(size)])
+                cell.inputs.weight.copy_(inputs)
+                cell.hidden.weight.copy_(w_hidden)
+            else:
+                cell.joint.weight.copy_(torch.cat([inputs, w_hidden], dim=1))
             if layer:
-                stack.layer_gates[layer - 1].weight.copy_(w_in)
-                stack.layer_gates[layer - 1].bias.copy_(bias)
+                stack.layer_biases[layer - 1].copy_(bias)
             else:
                 stack.embedding_gates.weight.copy_(w_in[:, :embedding])
-                stack.extra_gates.weight.copy_(w_in[:, embedding:])
                 stack.embedding_gates.bias.copy_(bias)
 
 

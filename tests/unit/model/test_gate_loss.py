@@ -55,7 +55,7 @@ def by_hand(model: Seq2Seq, pairs) -> list[tuple[float, float]]:
                 memory, torch.tensor([0]), state, torch.tensor([before]), trace=True
             )
             state, before = output.state, word
-            cost -= output.log_probs[0, word].item()
+            cost -= model.log_probs(output.output)[0, word].item()
             gates.append(output.trace.gate.item())
         found.append((cost, sum(gates) / len(gates)))
     return found

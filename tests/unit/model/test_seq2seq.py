@@ -62,9 +62,10 @@ def test_steps_sum_to_the_loss(model):
     for step in range(3):
         output = model.step(memory, rows, state, TARGET_IN[:, step])
         state = output.state
-        torch.testing.assert_close(output.log_probs.exp().sum(1), torch.ones(3).double())
+        log_probs = model.log_probs(output.output)
+        torch.testing.assert_close(log_probs.exp().sum(1), torch.ones(3).double())
         real = TARGET_OUT[:, step] != 0
-        total -= output.log_probs[rows[real], TARGET_OUT[real, step]].sum()
+        total -= log_probs[rows[real], TARGET_OUT[real, step]].sum()
     assert loss.tokens == 8
     torch.testing.assert_close(loss.cross_entropy, total)
     torch.testing.assert_close(loss.objective, total)
@@ -94,7 +95,7 @@ def test_hypotheses_of_a_sentence_share_its_memory(model):
         )
         token = torch.tensor([[5, 6, 4][n]])
         expected = model.step(alone_memory, torch.tensor([0]), alone, token)
-        torch.testing.assert_close(found.log_probs[n], expected.log_probs[0])
+        torch.testing.assert_close(found.output[n], expected.output[0])
 
 
 def test_every_parameter_gets_a_gradient(model):
@@ -115,7 +116,7 @@ def test_label_smoothing_is_cross_entropy_with_a_mixed_target():
             if token:
                 target = torch.full((12,), 0.1 / 12, dtype=torch.float64)
                 target[token] += 0.9
-                expected -= (target * output.log_probs[row]).sum()
+                expected -= (target * model.log_probs(output.output)[row]).sum()
     loss = model.loss(SOURCE, LENGTHS, TARGET_IN, TARGET_OUT, smoothing=0.1)
     torch.testing.assert_close(loss.objective, expected)
     plain = model.loss(SOURCE, LENGTHS, TARGET_IN, TARGET_OUT).cross_entropy
@@ -152,9 +153,9 @@ def test_bfloat16_is_close_and_its_probabilities_are_float32():
     config = ModelConfig(embedding_size=16, encoder_size=16, decoder_size=16)
     model = build_model(config, 12, 12, 10).eval()
     memory, state = model.encode(SOURCE, LENGTHS)
-    exact = model.step(memory, torch.arange(3), state, TARGET_IN[:, 0]).log_probs
+    exact = model.log_probs(model.step(memory, torch.arange(3), state, TARGET_IN[:, 0]).output)
     model.autocast = True
     memory, state = model.encode(SOURCE, LENGTHS)
-    rough = model.step(memory, torch.arange(3), state, TARGET_IN[:, 0]).log_probs
+    rough = model.log_probs(model.step(memory, torch.arange(3), state, TARGET_IN[:, 0]).output)
     assert rough.dtype == torch.float32
     torch.testing.assert_close(rough, exact, rtol=0, atol=0.05)

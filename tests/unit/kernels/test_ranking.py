@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nmtflex.decoding.ranking import best
+from nmtflex.kernels.ranking import best
 
 
 def by_sorting(values: torch.Tensor, count: int, keys: torch.Tensor) -> tuple[list, list]:

@@ -1,0 +1,65 @@
+"""A model made ready for decoding: what follows from its weights alone is computed once.
+
+A frozen model decodes what it decoded before, faster, and cannot be trained or saved.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from nmtflex.errors import OptionError
+from nmtflex.kernels.products import Int8, Packed, Product
+from nmtflex.model.cells import Cell
+from nmtflex.model.seq2seq import Seq2Seq, WordTable
+
+LARGEST_TABLE = 1 << 26  # numbers: 256 MB in float32
+
+
+@torch.no_grad()
+def freeze(model: Seq2Seq, int8: bool = False) -> None:
+    """Tabulate what each target word brings into a step, and lay weights out for fast products.
+
+    Args:
+        model: In evaluation mode, on its device.
+        int8: Whether the products of the recurrent cells and of the output layer are made in whole
+            numbers of 8 bits.
+
+    Raises:
+        OptionError: ``int8`` is asked for elsewhere than on a CPU in float32.
+    """
+    if int8 and (model.device.type != "cpu" or model.autocast):
+        where = "bfloat16" if model.autocast else str(model.device)
+        raise OptionError(f"--int8 is for the CPU in float32, not for {where}; leave one out")
+    _tabulate(model)
+    quantized = _quantized(model) if int8 else set()
+    for module in model.modules():
+        if isinstance(module, Product):
+            _lay_out(module, module in quantized, model.autocast)
+
+
+def _tabulate(model: Seq2Seq) -> None:
+    """Make the table of words, unless it is too large."""
+    embedding, decoder = model.target_embedding, model.decoder
+    gate_units = decoder.stack.embedding_gates.out_features
+    if model.target_size * gate_units > LARGEST_TABLE:
+        return
+    with model.precision():
+        embedded = embedding(torch.arange(model.target_size, device=model.device))
+        model.word_table = WordTable(
+            decoder.input_gates(embedded), decoder.attention.freeze(embedded)
+        )
+
+
+def _quantized(model: Seq2Seq) -> set[nn.Module]:
+    """Return the products that may be made in 8 bits."""
+    cells = [cell for cell in model.decoder.modules() if isinstance(cell, Cell)]
+    return {model.output.projection, *(part for cell in cells for part in cell.children())}
+
+
+def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
+    """Choose how a product is made from now on."""
+    if int8 and product.weight.numel():
+        product.frozen = Int8(product.weight)
+    elif Packed.serves(product.weight) and not autocast:
+        product.frozen = Packed(product.weight)

@@ -1,0 +1,106 @@
+"""A frozen model decodes what it decoded before."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from nmtflex.config import (
+    FlexibleConfig,
+    GlobalConfig,
+    LocalMConfig,
+    LocalPConfig,
+    MemoryConfig,
+    ModelConfig,
+    NoneConfig,
+    SearchConfig,
+)
+from nmtflex.decoding.search import beam_search
+from nmtflex.errors import OptionError
+from nmtflex.model import freeze as freezing
+from nmtflex.model.freeze import freeze
+from nmtflex.model.seq2seq import build_model
+
+ATTENTIONS = [
+    NoneConfig(), GlobalConfig(), GlobalConfig(score="general"), LocalMConfig(), LocalPConfig(),
+    FlexibleConfig(), FlexibleConfig(gate_feedback=False), MemoryConfig(K=3),
+]  # fmt: skip
+CASES = [
+    *({"attention": attention, "decoder": decoder}
+      for attention in ATTENTIONS for decoder in ("bahdanau", "luong")),
+    {"cell": "gru"},
+    {"cell": "gru", "decoder": "luong", "input_feeding": False},
+    {"decoder_layers": 2, "decoder": "luong"},
+    {"cell": "gru", "decoder_layers": 2},
+    {"bottleneck": 5},
+    {"tie_embeddings": "all"},
+]  # fmt: skip
+SOURCES = [[4, 5, 6, 7], [8, 9], [10, 4, 5, 6, 7, 8, 9]]
+
+
+def build(options, seed=3, autocast=False):
+    torch.manual_seed(seed)
+    sizes = {"embedding_size": 16, "encoder_size": 8, "decoder_size": 16}
+    return build_model(ModelConfig(**(sizes | options)), 40, 40, 10, autocast).eval()
+
+
+def translations(model):
+    found = beam_search([model], SOURCES, SearchConfig(beam=3, max_length=9))
+    return [[(h.ids, pytest.approx(h.score, abs=1e-4)) for h in best] for best in found]
+
+
+@pytest.mark.parametrize("options", CASES, ids=str)
+def test_it_decodes_the_same(options):
+    model = build(options)
+    before = translations(model)
+    freeze(model)
+    assert model.word_table is not None
+    assert translations(model) == before
+
+
+@pytest.mark.parametrize("options", [{}, {"decoder": "luong"}, {"cell": "gru"}], ids=str)
+def test_in_float64_and_in_bfloat16(options):
+    model = build(options).double()
+    before = translations(model)
+    freeze(model)
+    assert translations(model) == before
+    model = build(options, autocast=True)
+    before = translations(model)
+    freeze(model)
+    found = translations(model)
+    assert [[ids for ids, _ in best] for best in found] == [
+        [ids for ids, _ in best] for best in before
+    ]
+
+
+def test_a_table_that_would_be_too_large_is_not_made(monkeypatch):
+    monkeypatch.setattr(freezing, "LARGEST_TABLE", 40 * 64 - 1)
+    model = build({"attention": FlexibleConfig()})
+    before = translations(model)
+    freeze(model)
+    assert model.word_table is None
+    assert translations(model) == before
+
+
+@pytest.mark.parametrize("options", CASES, ids=str)
+def test_8_bits_change_little(options):
+    model = build(options)
+    exact = copy.deepcopy(model)
+    freeze(model, int8=True)
+    source, lengths = torch.tensor([[4, 5, 6], [7, 8, 9]]), torch.tensor([3, 3])
+    with torch.inference_mode():
+        for one in (model, exact):
+            memory, state = one.encode(source, lengths)
+            for token in (2, 11, 12):
+                step = one.step(memory, torch.arange(2), state, torch.tensor([token, token]))
+                state = step.state
+            one.found = one.log_probs(step.output)
+    assert not torch.equal(model.found, exact.found)
+    torch.testing.assert_close(model.found, exact.found, rtol=0, atol=0.1)
+
+
+def test_8_bits_of_bfloat16_are_refused():
+    with pytest.raises(OptionError, match="--int8 is for the CPU in float32, not for bfloat16"):
+        freeze(build({}, autocast=True), int8=True)
