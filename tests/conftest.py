@@ -47,7 +47,7 @@ def make_tiny_run(tmp_path: Path) -> Callable[..., Path]:
         vocabulary = Vocabulary(list(letters), [1] * len(letters))
         return SidePipeline(language, build_tokenizer({"name": "none"}), None, vocabulary)
 
-    def make(name: str, attention: AttentionConfig) -> Path:
+    def make(name: str, attention: AttentionConfig, seed: int = 1) -> Path:
         config = ModelConfig(attention=attention, embedding_size=6, encoder_size=4, decoder_size=8)
         folder = RunFolder(tmp_path / name)
         folder.checkpoints.mkdir(parents=True)
@@ -55,7 +55,7 @@ def make_tiny_run(tmp_path: Path) -> Callable[..., Path]:
         for text_side, text in (("source", "a b c\n\nc a b b\n"), ("target", "A B C\n\nC A B B\n")):
             (folder.raw / f"test.{text_side}.txt").write_text(text, encoding="utf-8")
         TextPipeline(side("aa", "abcdefgh"), side("bb", "ABCDEFGH")).save(folder.pipeline)
-        torch.manual_seed(1)
+        torch.manual_seed(seed)
         model = build_model(config, 12, 12, 10)
         for parameter in model.parameters():
             parameter.data.normal_(std=0.7)

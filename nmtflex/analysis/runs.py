@@ -11,7 +11,7 @@ from nmtflex.config import BatchConfig, DeviceConfig, NoneConfig, SearchConfig, 
 from nmtflex.decoding.translator import Opened, open_translator
 from nmtflex.errors import OptionError
 from nmtflex.model.run import RunFolder
-from nmtflex.model.threshold import set_threshold
+from nmtflex.model.threshold import set_thresholds
 from nmtflex.scoring.run_scores import read_split
 
 
@@ -34,15 +34,9 @@ def open_runs(paths: Sequence[Path], decoding: Decoding) -> list[Opened]:
     """
     tau = decoding.threshold.tau
     without = decoding._replace(threshold=ThresholdConfig())
-    found = []
-    for path in paths:
-        opened = open_translator(path, *without)
-        if opened.run.model.decoder.attention.gated:
-            opened = opened._replace(tau=set_threshold(opened.run, tau))
-        found.append(opened)
-    if tau is not None and all(opened.tau is None for opened in found):
-        raise OptionError(f"--tau {tau} needs a run with flexible attention")
-    return found
+    found = [open_translator(path, *without) for path in paths]
+    taus = set_thresholds([opened.run for opened in found], tau)
+    return [opened._replace(tau=value) for opened, value in zip(found, taus, strict=True)]
 
 
 def common_split(paths: Sequence[Path], split: str) -> tuple[list[str], list[str]]:

@@ -56,13 +56,13 @@ def evaluate(
     detokenized text (13a) where these are Moses' tokens.
     """
     _check_files(config)
-    if config.run is None:
+    if not config.runs:
         refuse(
             "is for translating with a run, not for scoring files", search, threshold, batch, device
         )
         scored = _score_files(config, scores)
     else:
-        scored = _score_run(config.run, config, scores, search, threshold, batch, device)
+        scored = _score_runs(config, scores, search, threshold, batch, device)
     facts = {**scored.facts, **_write_sentence_scores(scored, config.sentence_scores)}
     report = _report(scored, config)
     _warn(scored, config)
@@ -97,8 +97,7 @@ def _score_files(config: EvalConfig, scores: ScoreConfig) -> _Scored:
     return _Scored(scorer, outputs, evaluations, lengths, facts)
 
 
-def _score_run(
-    path: Path,
+def _score_runs(
     config: EvalConfig,
     scores: ScoreConfig,
     search: SearchConfig,
@@ -106,17 +105,19 @@ def _score_run(
     batch: BatchConfig,
     device: DeviceConfig,
 ) -> _Scored:
-    from nmtflex.decoding.translator import open_translator
-    from nmtflex.scoring.run_scores import evaluate_run, read_split, run_scorer, split_files
+    from nmtflex.analysis.runs import common_split
+    from nmtflex.decoding.translator import open_ensemble
+    from nmtflex.scoring.run_scores import evaluate_run, run_scorer, split_files
 
+    called = " + ".join(map(str, config.runs))
     if scores.tokenize:
         raise OptionError(
-            f"--tokenize {scores.tokenize} is for scoring files, not a run ({path}), whose words "
-            f"are its target's"
+            f"--tokenize {scores.tokenize} is for scoring files, not a run ({called}), whose "
+            f"words are its target's"
         )
-    run, translator, tau = open_translator(path, search, threshold, batch, device)
+    run, translator, tau = open_ensemble(config.runs, search, threshold, batch, device)
     split = config.split or "test"
-    sources, references = read_split(run.folder.raw, split)
+    sources, references = common_split(config.runs, split)
     name = str(split_files(run.folder.raw, split)[1])
     scorer = run_scorer(translator.pipeline.target, name, references, scores)
     begin = time.perf_counter()
@@ -125,21 +126,19 @@ def _score_run(
     if config.output is not None:
         with atomic_file(config.output) as file:
             file.write("".join(f"{line}\n" for line in output.lines).encode())
+    facts: dict[str, Any] = {"run": called}
+    if not config.ensemble:
+        facts["update"] = run.update
+    facts |= {"split": split, "beam": search.beam, "seconds": seconds}
+    update = "" if config.ensemble else f", update {run.update:,}"
     note(
-        f"{path}, update {run.update:,}: {len(output):,} sentences of {split} translated with "
+        f"{called}{update}: {len(output):,} sentences of {split} translated with "
         f"beam {search.beam} and scored in {seconds:.1f} s"
     )
-    facts = {
-        "run": str(path),
-        "update": run.update,
-        "split": split,
-        "beam": search.beam,
-        "seconds": seconds,
-    }
     if tau is not None:
         facts["tau"] = tau if math.isfinite(tau) else "inf"  # JSON knows no infinity
     lengths = [len(translator.pipeline.source.words(line)) for line in sources]
-    return _Scored(scorer, {str(path): output}, {str(path): evaluation}, lengths, facts)
+    return _Scored(scorer, {called: output}, {called: evaluation}, lengths, facts)
 
 
 def _report(scored: _Scored, config: EvalConfig) -> Report:
@@ -185,7 +184,7 @@ def _write_sentence_scores(scored: _Scored, path: Path | None) -> dict[str, Any]
 
 def _warn(scored: _Scored, config: EvalConfig) -> None:
     """Say where the text was probably cut into words wrongly; the first system that it concerns."""
-    remedy = "--tokenize ja-mecab or char" if config.run is None else "the tokenizer mecab or char"
+    remedy = "--tokenize ja-mecab or char" if not config.runs else "the tokenizer mecab or char"
     for output in scored.outputs.values():
         if name := scored.scorer.unspaced(output):
             note(
@@ -193,7 +192,7 @@ def _warn(scored: _Scored, config: EvalConfig) -> None:
                 f"{remedy}, or --wat ja"
             )
             return
-        if config.run is None and (name := scored.scorer.tokenized(output)):
+        if not config.runs and (name := scored.scorer.tokenized(output)):
             note(
                 f"warning: {name}: looks tokenized, and BLEU tokenized it again; score detokenized "
                 f"text, or give --tokenize none"

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 @command(app, "translate")
 @command(app, "decode", hidden=True)
 def translate(
-    run: Annotated[Path, typer.Argument(help="Run folder of nmtflex train.", metavar="RUN")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Run folder of nmtflex train; several are an ensemble, and need one vocabulary.",
+            metavar="RUNS",
+        ),
+    ],
     search: SearchConfig,
     threshold: ThresholdConfig,
     batch: BatchConfig,
@@ -47,11 +53,15 @@ def translate(
 
     A program that waits for each line's answer needs --buffer 1; a terminal gets it unasked. The
     moses format writes ||| inside a translation as &#124;&#124;&#124;.
+
+    Several runs translate together, by the average of their probabilities. What attention looked at
+    (--attention-output, --replace-unk, --verbose) is then the first run's; --tau is for those with
+    flexible attention, auto each its own; the CPS of --stats is the sum over the runs.
     """
     from nmtflex.corpus.readers import read_lines, read_stream
     from nmtflex.decoding.stream import AttentionFile, check_output, translate_stream
     from nmtflex.decoding.tally import Tally
-    from nmtflex.decoding.translator import open_translator
+    from nmtflex.decoding.translator import open_ensemble
 
     check_output(written, search)
     if input and output and output.exists() and input.samefile(output):
@@ -62,14 +72,14 @@ def translate(
             raise OptionError(
                 f"--attention-output {attention_file} is the {name} file; write to another one"
             )
-    opened = open_translator(run, search, threshold, batch, device)
+    opened = open_ensemble(runs, search, threshold, batch, device)
     show = _alignments(opened) if written.verbose else None
     tally = Tally() if written.stats else None
     interactive = input is None and sys.stdin.isatty()
     if interactive:  # a person waits for each line
         written = dataclasses.replace(written, buffer=1, workers=1)
     open_again = functools.partial(
-        _translator, run, search, threshold, batch, _shared(device, written.workers)
+        _translator, runs, search, threshold, batch, _shared(device, written.workers)
     )
     source = opened.translator.pipeline.source
     lines = read_lines(input) if input else read_stream(sys.stdin.buffer)
@@ -100,10 +110,10 @@ def translate(
 
 
 def _translator(*options: Any) -> Translator:
-    """Open a run in a worker process; options as ``open_translator`` takes them."""
-    from nmtflex.decoding.translator import open_translator
+    """Open the runs in a worker process; options as ``open_ensemble`` takes them."""
+    from nmtflex.decoding.translator import open_ensemble
 
-    return open_translator(*options).translator
+    return open_ensemble(*options).translator
 
 
 def _shared(device: DeviceConfig, workers: int) -> DeviceConfig:

@@ -17,7 +17,17 @@ _SEED = 12345  # sacrebleu's
 class EvalConfig(Config):
     """What is scored, and what is reported."""
 
-    run: Annotated[Path | None, Opt("Run folder; without it, give files.", argument=True)] = None
+    runs: Annotated[
+        list[Path],
+        Opt("Run folder, or with --ensemble several; without one, give files.", argument=True),
+    ] = dataclasses.field(default_factory=list)
+    ensemble: Annotated[
+        bool,
+        Opt(
+            "Score several runs as one, which averages their probabilities, as translate does.",
+            flag="--ensemble",
+        ),
+    ] = False
     split: Annotated[
         str | None, Opt("Split of the run's own data, valid or test (default test).")
     ] = None
@@ -81,9 +91,9 @@ class EvalConfig(Config):
 
     def validate(self) -> list[str]:
         """Check that a run or files are given, and nothing without effect."""
-        if self.run is None and not self.hypothesis and not self.reference:
+        if not self.runs and not self.hypothesis and not self.reference:
             return ["give a run folder, or --hypothesis and --reference"]
-        idle, needs = self._file_faults() if self.run is None else (self._run_faults(), [])
+        idle, needs = self._run_faults() if self.runs else self._file_faults()
         if self.significance is None:
             idle |= dict.fromkeys(("samples", "seed"), "has no effect without --significance")
         elif self.significance == "randomisation" and len(self.hypothesis) < 2:
@@ -93,14 +103,23 @@ class EvalConfig(Config):
             )
         return needs + [fault for name, why in idle.items() for fault in self._given(name, why)]
 
-    def _run_faults(self) -> dict[str, str]:
-        """Map what is idle beside a run to the reason."""
-        end = f"is for scoring files, not a run ({self.run})"
-        return dict.fromkeys(("hypothesis", "reference", "source"), end)
+    def _run_faults(self) -> tuple[dict[str, str], list[str]]:
+        """Map what is idle beside a run to the reason; and say what is missing."""
+        end = f"is for scoring files, not a run ({self.runs[0]})"
+        needs = []
+        if len(self.runs) > 1 and not self.ensemble:
+            needs.append(
+                f"{len(self.runs)} run folders ({', '.join(map(str, self.runs))}): give --ensemble "
+                f"to score them as one, or score each by itself"
+            )
+        if len(self.runs) == 1 and self.ensemble:
+            needs.append(f"--ensemble needs several run folders, not only {self.runs[0]}")
+        return dict.fromkeys(("hypothesis", "reference", "source"), end), needs
 
     def _file_faults(self) -> tuple[dict[str, str], list[str]]:
         """Map what is idle where files are scored to the reason; and say what is missing."""
         idle = dict.fromkeys(("split", "output"), "is for a run, not for scoring files")
+        needs = ["--ensemble is for runs, not for scoring files"] * self.ensemble
         if not self.reference:
             idle["hypothesis"] = "needs --reference"
         if not self.hypothesis:
@@ -109,8 +128,9 @@ class EvalConfig(Config):
             idle["source"] = "has no effect without --by-length"
         if len(self.hypothesis) > 1:
             idle["sentence_scores"] = f"is for one --hypothesis, not for {len(self.hypothesis)}"
-        lacks_source = self.by_length and self.source is None
-        return idle, ["--by-length needs --source FILE, which was translated"] * lacks_source
+        if self.by_length and self.source is None:
+            needs.append("--by-length needs --source FILE, which was translated")
+        return idle, needs
 
     def _given(self, name: str, why: str) -> list[str]:
         """Return the fault that an option is given, once for each time, or nothing."""

@@ -23,7 +23,7 @@ from nmtflex.decoding.traces import SentenceTrace, trace_pairs
 from nmtflex.errors import OptionError
 from nmtflex.model.freeze import freeze
 from nmtflex.model.run import Run, load_run
-from nmtflex.model.threshold import set_threshold
+from nmtflex.model.threshold import set_threshold, set_thresholds
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
 
@@ -161,9 +161,9 @@ class Translator:
 
 
 class Opened(NamedTuple):
-    """A run, ready to translate."""
+    """A run, or an ensemble of some, ready to translate."""
 
-    run: Run
+    run: Run  # of an ensemble the first
     translator: Translator
     tau: float | None  # threshold, where one was given
 
@@ -183,31 +183,81 @@ def open_translator(
     """
     run = load_run(path, device)
     tau = set_threshold(run, threshold.tau)
-    if search.replace_unk and not run.model.decoder.attention.aligned:
+    return Opened(run, _translator([run], search, batch), tau)
+
+
+def open_ensemble(
+    paths: Sequence[Path],
+    search: SearchConfig,
+    threshold: ThresholdConfig,
+    batch: BatchConfig,
+    device: DeviceConfig,
+) -> Opened:
+    """Open runs that translate together, by the average of their probabilities.
+
+    Traces, and with them replaced unknown words, are the first run's; a threshold is for those that
+    have a penalty; the count of score computations is the sum over the runs.
+
+    Args:
+        paths: Run folders, at least one; one is an ensemble of itself.
+        search: Options of the beam search.
+        threshold: That of flexible attention; ``auto`` is each run's own.
+        batch: How many sentences are decoded together.
+        device: Where all of them are.
+
+    Raises:
+        OptionError: The runs differ in vocabulary, tokenizer or BPE, or the first one's attention
+            cannot do what the options ask.
+        RunError: A folder is no run, or one of a newer format.
+    """
+    first, *others = paths
+    if not others:
+        return open_translator(first, search, threshold, batch, device)
+    runs = [load_run(path, device) for path in paths]
+    for run in runs[1:]:
+        if what := run.pipeline.difference(runs[0].pipeline):
+            raise OptionError(
+                f"{run.folder.path} has another {what} than {first}, and the runs of an ensemble "
+                f"need the same; train them on one prepared folder, or preprocess with "
+                f"--like {first}"
+            )
+    taus = set_thresholds(runs, threshold.tau)
+    tau = next((value for value in taus if value is not None), None)
+    return Opened(runs[0], _translator(runs, search, batch), tau)
+
+
+def _translator(runs: Sequence[Run], search: SearchConfig, batch: BatchConfig) -> Translator:
+    """Make the translator of opened runs."""
+    first = runs[0]
+    if search.replace_unk and not first.model.decoder.attention.aligned:
         raise OptionError(
-            f"--replace-unk needs weights over source positions, and {path} has "
-            f"{run.model_config.attention.kind} attention"
+            f"--replace-unk needs weights over source positions, and {first.folder.path} has "
+            f"{first.model_config.attention.kind} attention"
         )
-    freeze(run.model, batch.int8)
-    return Opened(run, Translator([run.model], run.pipeline, search, batch), tau)
+    for run in runs:
+        freeze(run.model, batch.int8)
+    return Translator([run.model for run in runs], first.pipeline, search, batch)
 
 
-def load(run: str | Path, **options: Any) -> Translator:
-    """Open a run for translation.
+def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
+    """Open a run for translation, or several as an ensemble.
 
     Example::
 
         translator = nmtflex.load("runs/toy", beam=5)
         translator.translate(["the dog that sees the cat sleeps"])
+        ensemble = nmtflex.load(["runs/seed1", "runs/seed2"])
 
     Args:
-        run: Run folder that ``nmtflex train`` made.
+        run: Run folder that ``nmtflex train`` made; several are decoded by the average of their
+            probabilities, see ``open_ensemble``.
         options: Those of ``nmtflex translate``, with underscores: ``beam``, ``length_penalty``,
             ``max_length``, ``replace_unk``, ``tau``, ``batch_sentences``, ``int8``, ``device``,
             ``dtype``, ``threads``.
 
     Raises:
-        OptionError: An unknown option, or a value that is not allowed.
+        OptionError: An unknown option, a value that is not allowed, no run, or runs that do not go
+            together.
         RunError: The folder is no run, or one of a newer format.
     """
     search = _take(SearchConfig, options)
@@ -221,7 +271,10 @@ def load(run: str | Path, **options: Any) -> Translator:
         groups = (SearchConfig, ThresholdConfig, BatchConfig, DeviceConfig)
         known = [key for group in groups for key in options_of(group)]
         raise OptionError(f"load: unknown option {name!r}{nearest(name, known)}")
-    return open_translator(Path(run), search, threshold, batch, device).translator
+    runs = [run] if isinstance(run, str | Path) else run
+    if not runs:
+        raise OptionError("load: there is no run in the list; name at least one")
+    return open_ensemble(list(map(Path, runs)), search, threshold, batch, device).translator
 
 
 def _take(group: type[Group], options: dict[str, Any]) -> Group:

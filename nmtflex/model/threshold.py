@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from nmtflex.errors import OptionError
@@ -31,6 +32,18 @@ def threshold_value(tau: str, data: dict[str, Any]) -> float:
             "give a number, such as 1.2"
         )
     return math.log10(mean)
+
+
+def set_thresholds(runs: Sequence[Run], tau: str | None) -> list[float | None]:
+    """Set the threshold of those of several runs that have a penalty; return it, or None, of each.
+
+    Raises:
+        OptionError: A threshold is given and no run has a penalty, or ``auto`` cannot be told.
+    """
+    gated = [run.model.decoder.attention.gated for run in runs]
+    if tau is not None and not any(gated):
+        raise OptionError(f"--tau {tau} needs a run with flexible attention")
+    return [set_threshold(run, tau if has else None) for run, has in zip(runs, gated, strict=True)]
 
 
 def set_threshold(run: Run, tau: str | None) -> float | None:

@@ -181,6 +181,20 @@ class TextPipeline:
             "target": self.target.describe(),
         }
 
+    def difference(self, other: TextPipeline) -> str | None:
+        """Name what makes the same ids mean something else to another one, or None if nothing."""
+        for name in ("source", "target"):
+            one, two = getattr(self, name), getattr(other, name)
+            if one.vocabulary.tokens != two.vocabulary.tokens:
+                return f"{name} vocabulary"
+            if one.language != two.language:
+                return f"{name} language"
+            if one.tokenizer.describe() != two.tokenizer.describe():
+                return f"{name} tokenizer"
+            if (one.bpe and one.bpe.ranks) != (two.bpe and two.bpe.ranks):
+                return f"{name} BPE"
+        return None
+
     def save(self, folder: Path) -> None:
         """Write the pipeline into a folder, which is made."""
         folder.mkdir(parents=True, exist_ok=True)

@@ -49,20 +49,11 @@ def _check_pipeline(config: FinetuneConfig, found: TextPipeline, ours: TextPipel
     Raises:
         DataError: It was not.
     """
-    for side in ("source", "target"):
-        given, known = getattr(found, side), getattr(ours, side)
-        what = None
-        if given.vocabulary.tokens != known.vocabulary.tokens:
-            what = "vocabulary"
-        elif given.describe() != known.describe():
-            what = "tokenizer"
-        elif given.bpe and given.bpe.ranks != known.bpe.ranks:
-            what = "BPE"
-        if what:
-            raise DataError(
-                f"{config.data} has another {side} {what} than {config.base_run}; preprocess with "
-                f"--like {config.base_run}"
-            )
+    if what := found.difference(ours):
+        raise DataError(
+            f"{config.data} has another {what} than {config.base_run}; preprocess with "
+            f"--like {config.base_run}"
+        )
 
 
 def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
