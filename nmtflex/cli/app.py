@@ -30,6 +30,7 @@ COMMANDS = (
     "preprocess",
     "train",
     "finetune",
+    "average",
     "translate",
     "evaluate",
     "sweep",

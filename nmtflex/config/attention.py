@@ -28,6 +28,10 @@ class AttentionConfig(Variant):
             return [f"--attention-size {model.attention_size} has no effect on {self.in_words()}"]
         return []
 
+    def least_weights(self, decoder_size: int) -> int:
+        """Return a number of weights that the mechanism has at least, from its own options."""
+        return 0
+
     def in_words(self) -> str:
         """Return the flags that chose this mechanism, for messages."""
         return f"--attention {self.kind}"
@@ -156,3 +160,7 @@ class MemoryConfig(AttentionConfig):
     decoder_scoring: Annotated[
         Literal["softmax", "sigmoid"], Opt("What weighs the slots at a step of the decoder.")
     ] = "softmax"
+
+    def least_weights(self, decoder_size: int) -> int:
+        """K rows over the decoder's units."""
+        return self.K * decoder_size

@@ -84,6 +84,25 @@ class ModelConfig(Config):
             return self.decoder_size + self.attention.context_size(2 * self.encoder_size)
         return self.decoder_size
 
+    def least_weights(self, source_size: int, target_size: int) -> int:
+        """Return a number of weights that the model has at least.
+
+        Args:
+            source_size: Entries of the source vocabulary.
+            target_size: Entries of the target vocabulary.
+        """
+        embedding, encoder, decoder = self.embedding_size, self.encoder_size, self.decoder_size
+        embedded = target_size if self.tie_embeddings == "all" else source_size + target_size
+        hidden = self.key_size * decoder if self.attention.has_hidden_units else 0
+        return (
+            embedded * embedding
+            + 2 * encoder * (embedding + self.encoder_layers * encoder)
+            + decoder * (embedding + self.decoder_layers * decoder + 2 * encoder)
+            + self.bottleneck * (target_size + decoder)
+            + hidden
+            + self.attention.least_weights(decoder)
+        )
+
     def validate(self) -> list[str]:
         """Check what concerns several options."""
         faults = self.attention.faults_in(self)

@@ -218,3 +218,22 @@ class FinetuneConfig(LoopConfig):
             *tau_fault(self.tau),
             *tau_fault(self.train_tau, "--train-tau"),
         ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AverageConfig(Config):
+    """Which checkpoints, and where to."""
+
+    base_run: Annotated[Path, Opt("Run whose checkpoints to average.", argument=True)]
+    run: Annotated[
+        Path | None, Opt("Run folder to make (default: BASE_RUN-averageN, N from --last).")
+    ] = None
+    last: Annotated[int, Opt("Checkpoints to average, the last ones.", ge=1)] = 5
+
+    @property
+    def out(self) -> Path:
+        """The run folder to make."""
+        if self.run is not None:
+            return self.run
+        base = self.base_run if self.base_run.name not in ("", "..") else self.base_run.resolve()
+        return base.with_name(f"{base.name}-average{self.last}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,9 @@ from nmtflex.model.device import open_device, storage_dtype
 from nmtflex.model.seq2seq import Seq2Seq, build_model
 from nmtflex.model.weights import load_weights
 from nmtflex.text.pipeline import TextPipeline
+from nmtflex.text.vocabulary import SPECIALS
+
+LONGEST = 10**9  # tokens of a source that a run could have been trained on
 
 
 class RunFolder:
@@ -33,7 +37,14 @@ class RunFolder:
 
     def updates(self) -> list[Path]:
         """Return the checkpoint folders, the oldest first."""
-        return sorted(self.checkpoints.glob("update-*"))
+        found = self.checkpoints.glob("update-*")
+        named = [path for path in found if re.fullmatch(r"update-\d{8,18}", path.name)]
+        return sorted(named, key=update_of)
+
+
+def update_of(checkpoint: Path) -> int:
+    """Return the optimiser steps behind one of ``RunFolder.updates``."""
+    return int(checkpoint.name.removeprefix("update-"))
 
 
 class Run(NamedTuple):
@@ -70,7 +81,27 @@ def read_run_config(folder: RunFolder) -> dict[str, Any]:
             f"{folder.path} has format {number}, newer than {FORMAT}, the newest that this "
             f"nmtflex reads; update nmtflex"
         )
+    try:
+        ModelConfig.from_dict(config["model"])
+        _check_data(config["data"])
+        for name in ("train", "device", "average"):
+            if not isinstance(config.get(name, {}), dict):
+                raise TypeError(f"{name!r} is {config[name]!r}, not an object")
+    except (KeyError, TypeError, OptionError) as error:
+        raise RunError(f"{folder.config}: damaged: {error}") from error
     return config
+
+
+def _check_data(data: dict[str, Any]) -> None:
+    """Check what a run's config says of its data; a TypeError or KeyError where it is damaged."""
+    for name, least in (("source_size", len(SPECIALS)), ("target_size", len(SPECIALS))):
+        if type(data[name]) is not int or data[name] < least:
+            raise TypeError(f"{name!r} is {data[name]!r}, not a number of at least {least}")
+    longest, mean = data["longest_source"], data.get("mean_valid_source")
+    if type(longest) is not int or not 1 <= longest <= LONGEST:
+        raise TypeError(f"'longest_source' is {longest!r}, not a number from 1 to {LONGEST:,}")
+    if mean is not None and not (type(mean) is float and 1 <= mean <= LONGEST):
+        raise TypeError(f"'mean_valid_source' is {mean!r}, not a number from 1 to {LONGEST:,}")
 
 
 def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
@@ -78,27 +109,70 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
 
     Raises:
         RunError: No run, a damaged one, or one without a checkpoint.
+        DataError: Its text pipeline is damaged.
+        OptionError: The device cannot be had.
+    """
+    folder = RunFolder(path)
+    read_run_config(folder)
+    if not folder.best.exists():
+        raise RunError(f"{path} has no checkpoint yet; let nmtflex train reach a validation")
+    run = build_run(path, folder.best, device)
+    try:
+        about = load_weights(folder.best, run.model)
+    except RunError as error:
+        raise RunError(
+            f"{error}; put the weights.safetensors of a checkpoint beside it in its place"
+        ) from error
+    update = about.get("update", "0")
+    if not re.fullmatch(r"\d{1,18}", update):
+        raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
+    return run._replace(update=int(update))
+
+
+def build_run(path: Path, weights: Path, device: DeviceConfig | None = None) -> Run:
+    """Open a run with fresh weights, on a device.
+
+    Args:
+        path: Its folder.
+        weights: The file that they are to be read from: a model that has more is not built, as it
+            could be of any size.
+        device: Where it runs.
+
+    Raises:
+        RunError: No run, or a damaged one.
+        DataError: Its text pipeline is damaged.
         OptionError: The device cannot be had.
     """
     device = device or DeviceConfig()
     folder = RunFolder(path)
     config = read_run_config(folder)
-    try:
-        model_config = ModelConfig.from_dict(config["model"])
-        data = config["data"]
-        sizes = data["source_size"], data["target_size"], data["longest_source"]
-    except (KeyError, TypeError, OptionError) as error:
-        raise RunError(f"{folder.config}: damaged: {error}") from error
-    if not folder.best.exists():
-        raise RunError(f"{path} has no checkpoint yet; let nmtflex train reach a validation")
-    place = open_device(device)
-    model = build_model(model_config, *sizes, autocast=device.dtype == "bfloat16")
-    model.to(place, storage_dtype(device)).eval()
-    try:
-        about = load_weights(folder.best, model)
-    except RunError as error:
-        raise RunError(
-            f"{error}; put the weights.safetensors of a checkpoint beside it in its place"
-        ) from error
+    model_config, data = ModelConfig.from_dict(config["model"]), config["data"]
     pipeline = TextPipeline.load(folder.pipeline)
-    return Run(folder, config, model_config, pipeline, model, int(about.get("update", 0)))
+    sizes = len(pipeline.source.vocabulary), len(pipeline.target.vocabulary)
+    if sizes != (data["source_size"], data["target_size"]):
+        raise RunError(
+            f"{folder.pipeline} has vocabularies of {sizes[0]:,} and {sizes[1]:,} entries, and "
+            f"{folder.config} says {data['source_size']:,} and {data['target_size']:,}; copy the "
+            f"folder anew"
+        )
+    if model_config.tie_embeddings == "all" and sizes[0] != sizes[1]:
+        raise RunError(f"{folder.config}: damaged: one embedding for vocabularies of two sizes")
+    _check_size(folder, weights, model_config.least_weights(*sizes))
+    place = open_device(device)
+    autocast = device.dtype == "bfloat16"
+    model = build_model(model_config, *sizes, data["longest_source"], autocast)
+    model.to(place, storage_dtype(device)).eval()
+    return Run(folder, config, model_config, pipeline, model, 0)
+
+
+def _check_size(folder: RunFolder, path: Path, least: int) -> None:
+    """Refuse a model that a file of weights is too small for."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}") from error
+    if 2 * least > size:  # no format of weights has less than two bytes
+        raise RunError(
+            f"{path} is truncated or damaged ({size:,} bytes for the {least:,} weights or more "
+            f"that {folder.config} asks for); copy the run anew"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import safetensors
@@ -45,8 +46,24 @@ def load_weights(path: Path, model: nn.Module) -> dict[str, str]:
     Raises:
         RunError: The file cannot be read, or is of another model.
     """
-    tensors, about = load_tensors(path)
     own = model_tensors(model)
+    tensors, about = read_weights(path, own)
+    for name, tensor in tensors.items():
+        own[name].copy_(tensor)
+    return about
+
+
+def read_weights(path: Path, own: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Read the weights of a model and the words about them.
+
+    Args:
+        path: The file.
+        own: What ``model_tensors`` returns of that model.
+
+    Raises:
+        RunError: The file cannot be read, or is of another model.
+    """
+    tensors, about = load_tensors(path)
     for name in sorted(own.keys() | tensors.keys()):
         here = tuple(own[name].shape) if name in own else None
         there = tuple(tensors[name].shape) if name in tensors else None
@@ -55,5 +72,6 @@ def load_weights(path: Path, model: nn.Module) -> dict[str, str]:
                 f"{path}: weight {name} has shape {there} in the file, {here} in the model; "
                 f"the file is of another model"
             )
-        own[name].copy_(tensors[name])
-    return about
+        if not tensors[name].is_floating_point():
+            raise RunError(f"{path}: weight {name} is {tensors[name].dtype}, not a real number")
+    return tensors, about

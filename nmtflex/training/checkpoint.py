@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 
@@ -44,6 +45,21 @@ def save_checkpoint(
             write_json(temporary / PROGRESS, progress.to_dict())
     for outdated in folder.updates()[:-keep]:
         shutil.rmtree(outdated)
+
+
+def last_rate(folder: RunFolder) -> float:
+    """Return the learning rate at which a run's training stands.
+
+    Raises:
+        RunError: The run has no checkpoint, or its last one is damaged.
+    """
+    checkpoints = folder.updates()
+    if not checkpoints:
+        raise RunError(f"{folder.path} has no checkpoint to take the learning rate from; give --lr")
+    rate = read_json(checkpoints[-1] / PROGRESS, RunError).get("rate")
+    if not isinstance(rate, float) or not 0 < rate < math.inf:
+        raise RunError(f"{checkpoints[-1] / PROGRESS}: no learning rate; give --lr")
+    return rate
 
 
 def clear_leftovers(folder: RunFolder) -> None:

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from nmtflex.config import DeviceConfig, FinetuneConfig
 from nmtflex.corpus.store import open_prepared
-from nmtflex.errors import DataError, OptionError, RunError
-from nmtflex.files import read_json
-from nmtflex.model.run import Run, RunFolder, load_run
+from nmtflex.errors import DataError, OptionError
+from nmtflex.model.run import Run, load_run
 from nmtflex.text.pipeline import TextPipeline
-from nmtflex.training.checkpoint import PROGRESS
+from nmtflex.training.checkpoint import last_rate
 from nmtflex.training.loop import Trainer
 from nmtflex.training.start import make_trainer
 
@@ -75,27 +74,17 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
                 f"{flag} {tau} needs flexible attention, and {config.base_run} has {kind}; "
                 f"leave it out"
             )
-    before = base.config["train"]
+    before = base.config.get("train", {})
     values = config.to_dict()
-    usual = {"data": before["data"], "beta": 0.1 if gated else 0.0}
+    usual = {"data": before.get("data"), "beta": 0.1 if gated else 0.0}
     if config.lr is None:
-        usual["lr"] = _last_rate(base.folder)
+        usual["lr"] = base.config.get("average", {}).get("rate") or last_rate(base.folder)
     if config.batch_tokens is None and config.batch_sentences is None:
-        usual |= {name: before[name] for name in ("batch_tokens", "batch_sentences")}
+        usual |= {name: before.get(name) for name in ("batch_tokens", "batch_sentences")}
     values |= {name: value for name, value in usual.items() if values[name] is None}
-    if config.data is None and not Path(values["data"]).is_dir():
+    data = values["data"]
+    if config.data is None and not (isinstance(data, str) and Path(data).is_dir()):
         raise OptionError(
-            f"{config.base_run} was trained on {values['data']}, which is not there; give --data"
+            f"{config.base_run} was trained on {data}, which is not there; give --data"
         )
     return FinetuneConfig.from_dict(values)
-
-
-def _last_rate(folder: RunFolder) -> float:
-    """Return the learning rate at which a run's training stands."""
-    checkpoints = folder.updates()
-    if not checkpoints:
-        raise RunError(f"{folder.path} has no checkpoint to take the learning rate from; give --lr")
-    rate = read_json(checkpoints[-1] / PROGRESS, RunError).get("rate")
-    if not isinstance(rate, float):
-        raise RunError(f"{checkpoints[-1] / PROGRESS}: no learning rate; give --lr")
-    return rate

@@ -211,6 +211,11 @@ def _check_same(
     folder: RunFolder, before: dict[str, Any], config: dict[str, Any], groups: tuple[Config, ...]
 ) -> None:
     """Refuse to resume under other options than the run was made with; name each."""
+    if "average" in before:
+        raise RunError(
+            f"{folder.path} was made by nmtflex average and has no training to resume; go on from "
+            f"it with nmtflex finetune, in another --run"
+        )
     faults = []
     for section, group in zip(("model", "train", "device"), groups, strict=True):
         old = before.get(section)

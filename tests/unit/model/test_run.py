@@ -9,11 +9,25 @@ from pathlib import Path
 import pytest
 import torch
 
-from nmtflex.config import FORMAT, DeviceConfig
+from nmtflex.config import (
+    FORMAT,
+    DeviceConfig,
+    FlexibleConfig,
+    GlobalConfig,
+    LocalPConfig,
+    MemoryConfig,
+    ModelConfig,
+    NoneConfig,
+)
 from nmtflex.errors import RunError
-from nmtflex.model.run import load_run
+from nmtflex.model.run import RunFolder, load_run
+from nmtflex.model.seq2seq import build_model
+from nmtflex.model.weights import load_tensors, save_tensors
+
+CASES = [GlobalConfig(), NoneConfig(), LocalPConfig(), FlexibleConfig(), MemoryConfig(K=5)]
 
 CPU = DeviceConfig(device="cpu", threads=1)
+DATA = {"source_size": 12, "target_size": 12, "longest_source": 10, "mean_valid_source": 4.0}
 
 
 def change(run: Path, **values: object) -> None:
@@ -82,12 +96,65 @@ def test_json_that_is_none(tiny_run):
         ({"model": {"cell": "lsmt"}}, "'lsmt'"),
         ({"model": None}, "damaged"),
         ({"data": {}}, "source_size"),
+        ({"data": []}, "damaged"),
+        ({"data": {"source_size": "12"}}, "'source_size' is '12', not a number of at least 4"),
+        ({"data": DATA | {"target_size": 3}}, "'target_size' is 3"),
+        ({"data": DATA | {"longest_source": 10**10}}, "'longest_source' is 10000000000, not"),
+        ({"data": DATA | {"mean_valid_source": "4"}}, "'mean_valid_source' is '4', not"),
+        ({"data": DATA | {"target_size": 13}}, "vocabularies of 12 and 12 .* says 12 and 13"),
+        ({"train": 5}, "'train' is 5, not an object"),
     ],
 )
 def test_damaged_options(tiny_run, values, words):
     change(tiny_run, **values)
     with pytest.raises(RunError, match=words):
         load_run(tiny_run, CPU)
+
+
+@pytest.mark.parametrize(
+    "size", ["embedding_size", "encoder_size", "decoder_size", "decoder_layers", "bottleneck"]
+)
+def test_no_more_weights_are_made_than_the_file_can_hold(tiny_run, size):
+    model = json.loads((tiny_run / "config.json").read_text())["model"]
+    change(tiny_run, model=model | {size: 10**12})
+    with pytest.raises(RunError, match=r"best\.safetensors is truncated or damaged \(.* bytes for"):
+        load_run(tiny_run, CPU)
+
+
+@pytest.mark.parametrize("attention", CASES)
+@pytest.mark.parametrize("more", [{}, {"bottleneck": 6}, {"tie_embeddings": "all"}])
+@pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
+def test_the_least_number_of_weights_is_never_more_than_there_are(attention, more, decoder):
+    more = more | ({"bottleneck": 6} if more else {})
+    sizes = {"embedding_size": 6, "encoder_size": 4, "decoder_size": 8, "encoder_layers": 2}
+    config = ModelConfig(attention=attention, decoder=decoder, **sizes, **more)
+    count = sum(weight.numel() for weight in build_model(config, 12, 12, 10).parameters())
+    assert count / 8 < config.least_weights(12, 12) <= count
+
+
+def test_an_update_that_is_no_number(tiny_run):
+    path = tiny_run / "checkpoints" / "best.safetensors"
+    tensors, _ = load_tensors(path)
+    save_tensors(path, tensors, {"update": "-1"})
+    with pytest.raises(RunError, match=r"best\.safetensors: update is '-1', not a number"):
+        load_run(tiny_run, CPU)
+
+
+def test_weights_that_are_no_real_numbers(tiny_run):
+    path = tiny_run / "checkpoints" / "best.safetensors"
+    tensors, about = load_tensors(path)
+    name = min(tensors)
+    save_tensors(path, tensors | {name: tensors[name].int()}, about)
+    with pytest.raises(RunError, match=rf"weight {name} is torch\.int32, not a real number"):
+        load_run(tiny_run, CPU)
+
+
+def test_only_checkpoints_count_as_such(tmp_path):
+    for name in ("update-00000010", "update-100000000", "update-00000002", "update-", "update-x"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    assert [path.name for path in RunFolder(tmp_path).updates()] == [
+        "update-00000002", "update-00000010", "update-100000000",
+    ]  # fmt: skip
 
 
 def test_a_run_without_a_checkpoint(tiny_run):
@@ -98,6 +165,11 @@ def test_a_run_without_a_checkpoint(tiny_run):
 
 def test_a_truncated_checkpoint_names_file_and_remedy(tiny_run):
     path = tiny_run / "checkpoints" / "best.safetensors"
-    path.write_bytes(path.read_bytes()[:100])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])
     with pytest.raises(RunError, match=r"best\.safetensors is truncated or damaged .*; put the"):
+        load_run(tiny_run, CPU)
+    path.write_bytes(whole[:100])
+    message = r"best\.safetensors is truncated or damaged \(100 bytes for the .*; copy the run"
+    with pytest.raises(RunError, match=message):
         load_run(tiny_run, CPU)

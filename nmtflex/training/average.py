@@ -1,0 +1,101 @@
+"""The mean of a run's last checkpoints, as a run of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nmtflex.config import AverageConfig, DeviceConfig
+from nmtflex.errors import OptionError, RunError
+from nmtflex.files import atomic_folder, write_json
+from nmtflex.model.run import RunFolder, build_run, read_run_config, update_of
+from nmtflex.model.weights import model_tensors, read_weights, save_tensors
+from nmtflex.training.checkpoint import WEIGHTS, last_rate
+
+
+class Average(NamedTuple):
+    """A run that was made."""
+
+    folder: RunFolder
+    updates: list[int]  # optimiser steps behind each of the checkpoints that went in
+
+
+def average_checkpoints(config: AverageConfig) -> Average:
+    """Make a run whose weights are the mean of those of another run's last checkpoints.
+
+    The new run has no training of its own to resume; it can be translated with and finetuned. Its
+    ``config.json`` says which run and which updates it is made of, and so does the file of its
+    weights.
+
+    Raises:
+        OptionError: The new folder exists.
+        RunError: The run is none or damaged, or has fewer checkpoints than asked for.
+        DataError: Its text pipeline is damaged.
+    """
+    out, base = RunFolder(config.out), RunFolder(config.base_run)
+    if out.path.exists():
+        raise OptionError(f"--run {out.path} exists already; remove it or choose another folder")
+    described = read_run_config(base)
+    checkpoints = _last(base, config.last, made_by_average="average" in described)
+    files = [checkpoint / WEIGHTS for checkpoint in checkpoints]
+    cpu = DeviceConfig(device="cpu", threads=torch.get_num_threads())
+    shapes = model_tensors(build_run(config.base_run, files[0], cpu).model)
+    weights = _mean(files, shapes)
+    updates = [update_of(checkpoint) for checkpoint in checkpoints]
+    described["average"] = {
+        "base_run": str(base.path.resolve()),
+        "updates": updates,
+        "rate": last_rate(base),
+    }
+    with atomic_folder(out.path) as temporary:
+        new = RunFolder(temporary)
+        new.checkpoints.mkdir()
+        about = {"update": str(updates[-1]), "average": " ".join(map(str, updates))}
+        save_tensors(new.best, weights, about)
+        write_json(new.config, described)
+        shutil.copytree(base.pipeline, new.pipeline)
+        if base.raw.is_dir():
+            shutil.copytree(base.raw, new.raw)
+    return Average(out, updates)
+
+
+def _last(folder: RunFolder, count: int, made_by_average: bool) -> list[Path]:
+    """Return the last checkpoints, the oldest first.
+
+    Raises:
+        RunError: There are not so many.
+    """
+    found = folder.updates()
+    if len(found) >= count:
+        return found[-count:]
+    if made_by_average:
+        raise RunError(
+            f"{folder.path} was made by nmtflex average and has no checkpoints of a training; "
+            f"give the run that it was made of"
+        )
+    kept = f" (of updates {', '.join(str(update_of(path)) for path in found)})" if found else ""
+    raise RunError(
+        f"{folder.path} has {len(found)} checkpoints{kept}, fewer than --last {count}: nmtflex "
+        f"train keeps the last 2 unless --keep says more; train on with --keep {count}"
+        + (f", or give --last {len(found)}" if found else "")
+    )
+
+
+def _mean(files: Sequence[Path], shapes: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the mean of each weight, summed in float64, in the format that the last file has.
+
+    Raises:
+        RunError: A file is damaged, or of another model.
+    """
+    sums = {name: torch.zeros_like(own, dtype=torch.float64) for name, own in shapes.items()}
+    last: dict[str, Tensor] = {}
+    for file in files:
+        last, _ = read_weights(file, shapes)
+        for name, tensor in last.items():
+            sums[name] += tensor
+    return {name: (sums[name] / len(files)).to(last[name].dtype) for name in sums}
