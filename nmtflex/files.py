@@ -99,13 +99,33 @@ def read_json(path: Path, error: type[NmtflexError]) -> dict[str, Any]:
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except OSError as fault:
         raise error(f"{path}: {fault.strerror}") from fault
     except ValueError as fault:
         raise error(f"{path}: not valid JSON: {fault}") from fault
+    except RecursionError as fault:
+        raise error(f"{path}: not valid JSON that this program writes: nested too deep") from fault
     if not isinstance(value, dict):
         raise error(f"{path}: not a JSON object")
     return value
+
+
+def check_contained(folder: Path, error: type[NmtflexError]) -> None:
+    """Check that no link inside a folder leads out of it, before it is written to or copied.
+
+    Raises:
+        NmtflexError: Of the class ``error``: one does.
+    """
+    root = Path(os.path.realpath(folder))
+    for place, folders, files in os.walk(root):
+        for name in (*folders, *files):
+            path = Path(place, name)
+            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
+                raise error(
+                    f"{folder / path.relative_to(root)} is a link that leads out of {folder}; put "
+                    f"what it leads to in its place"
+                )
 
 
 def file_hash(path: Path) -> str:

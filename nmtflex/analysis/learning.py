@@ -49,11 +49,15 @@ def read_metrics(folder: RunFolder) -> list[Row]:
     if not path.is_file():
         raise RunError(f"{folder.path} has no {path.name}: nmtflex train writes it")
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise RunError(f"{path}: not the metrics of a training: not UTF-8") from error
+    except csv.Error as error:
+        raise RunError(f"{path}: not the metrics of a training: {error}") from error
     found = []
-    for number, row in enumerate(csv.DictReader(lines), start=2):
+    for number, row in enumerate(rows, start=2):
         try:
             values = {column: float(row[column]) for column, _ in METRICS.values() if row[column]}
             found.append(Row(int(row["update"]), float(row["seconds"]), row["split"], values))

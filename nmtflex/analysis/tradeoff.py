@@ -60,8 +60,12 @@ def read_points(path: Path) -> list[Point]:
         raise DataError(f"{path}: not a table of nmtflex sweep: not UTF-8") from error
     if not lines or lines[0].split(",") != list(COLUMNS):
         raise DataError(f"{path}: not a table of nmtflex sweep, which begins {','.join(COLUMNS)}")
+    try:
+        rows = list(csv.reader(lines[1:]))
+    except csv.Error as error:
+        raise DataError(f"{path}: not a table of nmtflex sweep: {error}") from error
     found = []
-    for number, row in enumerate(csv.reader(lines[1:]), start=2):
+    for number, row in enumerate(rows, start=2):
         try:
             tau, bleu, ribes, cps, seconds, sentences = row
             numbers = float(bleu), float(ribes) if ribes else None, float(cps), float(seconds)

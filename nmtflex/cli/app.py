@@ -22,6 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+LONGEST_MESSAGE = 4000  # characters
 INTERRUPTED = 130  # exit code, 128 + SIGINT
 
 # The modules of the subcommands, in the order in which a run goes; --help lists them so.
@@ -91,6 +92,9 @@ def _report(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         _complain("interrupted")
         return INTERRUPTED
+    if isinstance(error, MemoryError):
+        _complain(f"not enough memory: {error}" if str(error) else "not enough memory")
+        return 1
     if isinstance(error, OSError):
         _discard_output()
         if isinstance(error, BrokenPipeError):
@@ -102,7 +106,12 @@ def _report(error: BaseException) -> int:
 
 
 def _complain(message: str) -> None:
+    """Print one line, without what a terminal would obey, and not endless: it may quote a file."""
     line = re.sub(r"\s*\n\s*", " ", message)
+    line = re.sub(r"[\0-\x1f\x7f-\x9f]", lambda found: repr(found[0])[1:-1], line)
+    if len(line) > LONGEST_MESSAGE:
+        half = LONGEST_MESSAGE // 2
+        line = f"{line[:half]} [...] {line[-half:]}"
     sys.stderr.write(f"nmtflex: error: {line}\n")
 
 

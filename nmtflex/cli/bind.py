@@ -236,7 +236,7 @@ def _read_options(path: Path, fields: dict[str, Any]) -> tuple[dict[str, Any], T
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise OptionError(f"--config {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8; or far too long or deep
         raise OptionError(f"{path}: not a TOML file: {error}") from error
     values: dict[str, Any] = {}
     tables: Tables = {}

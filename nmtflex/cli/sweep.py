@@ -18,8 +18,8 @@ from nmtflex.config import (
     SweepConfig,
     ThresholdConfig,
 )
-from nmtflex.errors import OptionError
-from nmtflex.files import atomic_file
+from nmtflex.errors import OptionError, RunError
+from nmtflex.files import atomic_file, check_contained
 
 if TYPE_CHECKING:
     from nmtflex.analysis.sweep import Point
@@ -45,6 +45,8 @@ def sweep(
     base = config.output or config.run / f"sweep-{config.split}-beam{search.beam}"
     if not base.parent.is_dir():
         raise OptionError(f"--output {base}: there is no folder {base.parent}")
+    if config.output is None:
+        check_contained(config.run, RunError)
     # --tau inf asks for a mechanism with a penalty, and says so where there is none.
     opened = open_translator(config.run, search, ThresholdConfig(tau="inf"), batch, device)
     sources, references = read_split(opened.run.folder.raw, config.split)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -25,12 +25,14 @@ from nmtflex.text.pipeline import TextPipeline
 
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
+SPLITS = ("train", "valid", "test")
+ID_TYPES = ("<u2", "<u4")
 MANIFEST = "manifest.json"
 
 
 def id_type(size: int) -> str:
     """Return the numpy type that holds the ids of a vocabulary of this size."""
-    return "<u2" if size <= 1 << 16 else "<u4"
+    return ID_TYPES[0] if size <= 1 << 16 else ID_TYPES[1]
 
 
 class StoreWriter:
@@ -83,31 +85,65 @@ class TokenStore:
     Args:
         base: Path without ``.bin`` and ``.offsets``.
         dtype: numpy type of the ids.
+        size: Entries of the vocabulary; every id read must be below it.
+
+    Raises:
+        DataError: The files do not belong together. What would need reading all of them is found
+            where it is read: a sentence whose end is before its start, and an id that is none.
     """
 
-    def __init__(self, base: Path, dtype: str) -> None:
+    def __init__(self, base: Path, dtype: str, size: int = 1 << 32) -> None:
+        self._base = base
+        self._size = size
         self._tokens = _mapped(base.with_name(base.name + ".bin"), dtype)
         self._offsets = _mapped(base.with_name(base.name + ".offsets"), "<i8")
+        ends = self._offsets[[0, -1]].tolist() if len(self._offsets) else None
+        if ends != [0, len(self._tokens)]:
+            raise self._damaged("do not belong together")
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
     def __getitem__(self, index: int) -> npt.NDArray[Any]:
-        """Return a sentence's ids, without begin and end; [length], not a copy."""
+        """Return a sentence's ids, without begin and end; [length], not a copy.
+
+        Raises:
+            DataError: The sentence is damaged.
+        """
         if not -len(self) <= index < len(self):
             raise IndexError(f"sentence {index} of {len(self)}")
         index %= len(self)
-        return self._tokens[self._offsets[index] : self._offsets[index + 1]]
+        start, end = self._offsets[index], self._offsets[index + 1]
+        ids = self._tokens[start:end]
+        if not 0 <= start <= end <= len(self._tokens) or ids.max(initial=0) >= self._size:
+            raise self._damaged(f"are damaged at sentence {index}")
+        return ids
 
     @cached_property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Ids in each sentence, [len(self)]."""
-        return np.diff(self._offsets)
+        """Ids in each sentence, [len(self)].
+
+        Raises:
+            DataError: A sentence would end before it starts.
+        """
+        lengths = np.diff(self._offsets)
+        if lengths.min(initial=0) < 0:
+            raise self._damaged(f"are damaged at sentence {int(lengths.argmin())}")
+        return lengths
+
+    def _damaged(self, what: str) -> DataError:
+        return DataError(f"{self._base}.bin and .offsets {what}; prepare the folder again")
 
 
 def _mapped(path: Path, dtype: str) -> npt.NDArray[Any]:
     """Map a file; an empty one, which cannot be mapped, becomes an empty array."""
-    if path.stat().st_size == 0:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}; prepare the folder again") from error
+    if size % np.dtype(dtype).itemsize:
+        raise DataError(f"{path}: {size:,} bytes are no whole numbers; prepare the folder again")
+    if size == 0:
         return np.empty(0, dtype)
     return np.memmap(path, dtype=dtype, mode="r").view(np.ndarray)
 
@@ -144,11 +180,19 @@ class PreparedCorpus:
         """Return the ids of one side of a split.
 
         Raises:
-            DataError: There is no such split.
+            DataError: There is no such split, or its files do not belong together.
         """
         self._need(split)
         dtype = self.manifest["splits"][split][side]["dtype"]
-        return TokenStore(self.folder / f"{split}.{side}", dtype)
+        size = len(getattr(self.pipeline, side).vocabulary)
+        store = TokenStore(self.folder / f"{split}.{side}", dtype, size)
+        sizes = {(self.folder / f"{split}.{one}.offsets").stat().st_size for one in SIDES}
+        if len(sizes) > 1:
+            raise DataError(
+                f"{self.folder}: {split} has other numbers of sentences on its two sides; "
+                f"prepare the folder again"
+            )
+        return store
 
     def raw(self, split: str, side: Side) -> list[str]:
         """Return the raw lines of one side of valid or test.
@@ -186,13 +230,15 @@ def open_prepared(path: Path | str) -> PreparedCorpus:
         raise DataError(f"{folder}: no prepared folder: it has no {MANIFEST}")
     manifest = read_json(folder / MANIFEST, DataError)
     number = manifest.get("format")
-    if not isinstance(number, int) or not {"splits", "files"} <= set(manifest):
+    if not isinstance(number, int):
         raise DataError(f"{folder / MANIFEST}: not the manifest of a prepared folder")
     if number > FORMAT:
         raise DataError(
             f"{folder}: format {number} is newer than {FORMAT}, which this nmtflex reads; "
             f"install a newer nmtflex or prepare the folder again"
         )
+    if fault := _manifest_fault(manifest):
+        raise DataError(f"{folder / MANIFEST}: not the manifest of a prepared folder: {fault}")
     for name, entry in manifest["files"].items():
         file = folder / name
         if not file.is_file():
@@ -202,3 +248,27 @@ def open_prepared(path: Path | str) -> PreparedCorpus:
                 f"{file}: {size} bytes, but {entry['bytes']} were written; prepare the folder again"
             )
     return PreparedCorpus(folder, manifest)
+
+
+def _manifest_fault(manifest: dict[str, Any]) -> str | None:
+    """Return what is wrong with a manifest: names and numbers in it are used as they are."""
+    splits, files = manifest.get("splits"), manifest.get("files")
+    if not isinstance(splits, dict) or not isinstance(files, dict):
+        return "no splits, or no files"
+    for name, split in splits.items():
+        if name not in SPLITS:
+            return f"{name!r} is no split"
+        for side in SIDES:
+            about = split.get(side) if isinstance(split, dict) else None
+            if not isinstance(about, dict) or about.get("dtype") not in ID_TYPES:
+                return f"no type of the ids of {name}.{side}"
+            missing = {f"{name}.{side}.bin", f"{name}.{side}.offsets"} - set(files)
+            if missing:
+                return f"no entry of {min(missing)}"
+    for name, entry in files.items():
+        if not isinstance(entry, dict) or type(entry.get("bytes")) is not int:
+            return f"no size of {name!r}"
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\0" in name:
+            return f"{name!r} is no file inside the folder"
+    return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from nmtflex.errors import DataError
 
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = range(4)
+_COUNT = re.compile("[0-9]{1,18}")
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")  # names to show; no text maps to these ids
 
 
@@ -77,7 +79,7 @@ class Vocabulary:
         entries: dict[str, int] = {}
         for number, line in enumerate(text.split("\n")[:-1], 1):
             token, tab, count = line.rpartition("\t")
-            if not (token and tab and count.isdecimal()) or token in entries:
+            if not (token and tab and _COUNT.fullmatch(count)) or token in entries:
                 raise DataError(f"{path}:{number}: {line!r} is not a new token, a tab and a count")
             entries[token] = int(count)
         return cls(list(entries), list(entries.values()))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nmtflex.config import AverageConfig, DeviceConfig
 from nmtflex.errors import OptionError, RunError
-from nmtflex.files import atomic_folder, write_json
+from nmtflex.files import atomic_folder, check_contained, write_json
 from nmtflex.model.run import RunFolder, build_run, read_run_config, update_of
 from nmtflex.model.weights import model_tensors, read_weights, save_tensors
 from nmtflex.training.checkpoint import WEIGHTS, last_rate
@@ -41,6 +41,7 @@ def average_checkpoints(config: AverageConfig) -> Average:
     if out.path.exists():
         raise OptionError(f"--run {out.path} exists already; remove it or choose another folder")
     described = read_run_config(base)
+    check_contained(base.path, RunError)
     checkpoints = _last(base, config.last, made_by_average="average" in described)
     files = [checkpoint / WEIGHTS for checkpoint in checkpoints]
     cpu = DeviceConfig(device="cpu", threads=torch.get_num_threads())

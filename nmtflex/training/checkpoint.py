@@ -16,6 +16,7 @@ from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.model.weights import load_tensors, load_weights, model_tensors, save_tensors
 from nmtflex.training.progress import Progress
 
+ADAM = {"step", "exp_avg", "exp_avg_sq"}  # what the optimiser keeps of a weight
 WEIGHTS, TRAINER, PROGRESS = "weights.safetensors", "trainer.safetensors", "progress.json"
 
 
@@ -87,7 +88,7 @@ def load_checkpoint(path: Path, model: Seq2Seq, optimizer: torch.optim.Optimizer
         tensors, _ = load_tensors(path / TRAINER)
         progress = Progress.from_dict(read_json(path / PROGRESS, RunError))
         _restore_trainer(tensors, model, optimizer)
-    except (RunError, KeyError, TypeError) as error:
+    except (RunError, KeyError, TypeError, RuntimeError) as error:
         raise RunError(
             f"checkpoint {path} cannot be resumed: {error}; delete this folder to go on from the "
             f"checkpoint before it"
@@ -114,7 +115,15 @@ def _restore_trainer(
         parameter, _, key = name.partition(":")
         if key:
             states.setdefault(parameter, {})[key] = tensor
-    names = [name for name, weight in model.named_parameters() if weight.requires_grad]
+    trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    for name, state in states.items():
+        if state.keys() != ADAM:
+            raise RunError(f"{name} has {', '.join(state)} of the optimiser")
+        for key, tensor in state.items():
+            shape = () if key == "step" else trained[name].shape if name in trained else None
+            if tensor.shape != shape or not tensor.is_floating_point():
+                raise RunError(f"{name}:{key} is not the optimiser's of this model")
+    names = list(trained)
     optimizer.load_state_dict({
         "state": {names.index(name): state for name, state in states.items()},
         "param_groups": optimizer.state_dict()["param_groups"],

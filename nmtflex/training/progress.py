@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
+
+LIMIT = 2**63  # nothing counts so far
+SIGNED = ("validated_update", "best_score", "window_loss")
 
 
 @dataclass(slots=True)
@@ -37,5 +41,17 @@ class Progress:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Progress:
-        """Rebuild from ``to_dict``; unknown or missing names raise ``TypeError``."""
-        return cls(**values)
+        """Rebuild from ``to_dict``; what is unknown, missing or no number raises ``TypeError``."""
+        found = cls(**values)
+        for field in dataclasses.fields(cls):
+            value = getattr(found, field.name)
+            if field.name == "best_score" and value is None:
+                continue
+            least = -math.inf if field.name in SIGNED else 0
+            if field.type == "int":
+                sound = type(value) is int and least <= value < LIMIT
+            else:
+                sound = type(value) is float and least <= value
+            if not sound:
+                raise TypeError(f"{field.name!r} is {value!r}, which no training counts to")
+        return found

@@ -25,7 +25,7 @@ from nmtflex.config import (
 from nmtflex.config import flag_of as spelling
 from nmtflex.corpus.store import PreparedCorpus, open_prepared
 from nmtflex.errors import DataError, OptionError, RunError
-from nmtflex.files import atomic_folder, file_hash, write_json
+from nmtflex.files import atomic_folder, check_contained, file_hash, write_json
 from nmtflex.model.device import open_device, storage_dtype
 from nmtflex.model.run import Run, RunFolder, read_run_config
 from nmtflex.model.seq2seq import Seq2Seq, build_model
@@ -101,6 +101,7 @@ def make_trainer(
     if not folder.path.exists():
         _make(folder.path, corpus.folder, config)
     before = read_run_config(folder)
+    check_contained(folder.path, RunError)
     lock = _lock(folder)
     if before != config:
         _check_same(folder, before, config, (model_config, train_config, device_config))
@@ -140,7 +141,7 @@ def _freeze(model: Seq2Seq, patterns: list[str]) -> list[torch.nn.Parameter]:
 
 def _check_corpus(model: ModelConfig, train: LoopConfig, corpus: PreparedCorpus) -> None:
     """Check what the options ask of the corpus."""
-    if "train" not in corpus.splits:
+    if "train" not in corpus.splits or not corpus.store("train", "source").lengths.any():
         raise DataError(f"{corpus.folder} has no training data; preprocess with --train")
     if "valid" not in corpus.splits and (train.patience or train.plateau):
         raise OptionError(
@@ -186,6 +187,7 @@ def _mean_length(corpus: PreparedCorpus, split: str) -> float | None:
 
 
 def _make(path: Path, prepared: Path, config: dict[str, Any]) -> None:
+    check_contained(prepared, DataError)
     with atomic_folder(path) as temporary:
         write_json(temporary / "config.json", config)
         shutil.copytree(prepared / "pipeline", temporary / "pipeline")
@@ -196,7 +198,7 @@ def _make(path: Path, prepared: Path, config: dict[str, Any]) -> None:
 
 def _lock(folder: RunFolder) -> IO[str]:
     """Keep a second training out of the run; the lock goes with the process, however it ends."""
-    file = (folder.path / ".lock").open("w")
+    file = (folder.path / ".lock").open("a")  # it holds nothing, whatever it is a link to
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

@@ -331,6 +331,14 @@ def test_file_that_is_no_toml(toy, command_line, options_file):
     assert message.startswith(f"{path}: not a TOML file: ")
 
 
+@pytest.mark.parametrize("text", ["a = " + 5000 * "[", "hidden-size = " + 5000 * "9"])
+def test_file_that_no_reader_should_follow(toy, command_line, options_file, text):
+    path = options_file(text)
+    message = complaint(command_line, "work", "here", "-c", path)
+    assert message.startswith(f"{path}: not a TOML file: ")
+    assert len(message) < 4200
+
+
 def test_missing_file(toy, command_line, tmp_path):
     path = tmp_path / "missing.toml"
     message = complaint(command_line, "work", "here", "-c", path)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nmtflex.errors import DataError, RunError
-from nmtflex.files import atomic_file, atomic_folder, read_json, write_json
+from nmtflex.files import atomic_file, atomic_folder, check_contained, read_json, write_json
 
 
 def names(folder):
@@ -99,6 +99,9 @@ def test_value_that_json_cannot_hold_keeps_the_old_file(tmp_path):
         (b"[1]", "not a JSON object"),
         (b"", "not valid JSON: "),
         (b'{"a": "\xff"}', "not valid JSON: "),
+        (b'{"a": ' + 10_000 * b"[", "not valid JSON that this program writes: nested too deep"),
+        (b'{"a": ' + 9_000 * b"9" + b"}", "not valid JSON: Exceeds the limit"),
+        (b'{"a": "\\ud800"}', "not valid JSON: 'utf-8' codec can't encode"),
     ],
 )
 def test_wrong_json(tmp_path, content, message):
@@ -158,3 +161,25 @@ def test_a_pipe_is_written_to(tmp_path):
     with os.fdopen(read, "rb") as pipe:
         assert pipe.read() == b"text"
     assert link.is_symlink()
+
+
+@pytest.mark.parametrize("name", ["a/link", "folder-link", "broken"])
+def test_a_link_that_leads_out_is_named(tmp_path, name):
+    outside, folder = tmp_path / "outside", tmp_path / "run"
+    outside.mkdir()
+    (folder / "a").mkdir(parents=True)
+    check_contained(folder, RunError)
+    there = tmp_path / "none" if name == "broken" else outside
+    (folder / name).symlink_to(os.path.relpath(there, (folder / name).parent))
+    with pytest.raises(RunError) as caught:
+        check_contained(folder, RunError)
+    assert str(caught.value).startswith(f"{folder / name} is a link that leads out of {folder}; ")
+
+
+def test_links_inside_and_around_a_folder_are_none_of_its_harm(tmp_path):
+    folder = tmp_path / "run"
+    (folder / "a").mkdir(parents=True)
+    (folder / "link").symlink_to("a")
+    (folder / "loop").symlink_to("loop")
+    (tmp_path / "other").symlink_to(folder)
+    check_contained(tmp_path / "other", RunError)

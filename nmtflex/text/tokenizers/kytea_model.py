@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import re
 import subprocess
@@ -13,11 +14,17 @@ from pathlib import Path
 from nmtflex.errors import DataError
 
 _HEADER = re.compile(rb"KyTea (\S+) (\S+) (\S+)\n")
+MOST = 1 << 30  # bytes of a model, unpacked; the large ones of KyTea's site have a tenth
 _CLASSES = b"KTHRDO"  # the names of character classes, which precede a model's characters
 # Loads a model and segments with it. A damaged one can end the process that loads it.
 _TRIAL = """
-import sys, vaporetto
+import resource, sys, vaporetto
 model = sys.stdin.buffer.read()
+most = (1 << 30) + 100 * len(model)  # bytes; numbers in a damaged one can ask for any amount
+try:
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+except (OSError, ValueError):  # there is a lower bound, or the system has none
+    pass
 try:
     vaporetto.Vaporetto.create_from_kytea_model(model).tokenize("私はNew Yorkへ1回行く。")
 except ValueError as error:
@@ -62,21 +69,38 @@ def read_model(path: Path) -> bytes:
 
 def _unpack(data: bytes) -> bytes:
     """Undo what the first bytes say; KyTea's own site offers gzip."""
+    packed = io.BytesIO(data)
     if data.startswith(b"\x1f\x8b"):
-        return gzip.decompress(data)
-    if data.startswith(b"\xfd7zXZ\0"):
-        return lzma.decompress(data)
-    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        with gzip.open(packed) as file:
+            data = file.read(MOST + 1)
+    elif data.startswith(b"\xfd7zXZ\0"):
+        with lzma.open(packed) as file:
+            data = file.read(MOST + 1)
+    elif data.startswith(b"\x28\xb5\x2f\xfd"):
         import zstandard
 
-        frame = zstandard.ZstdDecompressor().decompressobj()
         try:
-            data = frame.decompress(data)
+            data = _unpack_zstd(packed)
         except zstandard.ZstdError as error:
             raise ValueError(str(error)) from error
-        if not frame.eof:
-            raise EOFError("the zstd data end too early")
+    if len(data) > MOST:
+        raise ValueError(f"it unpacks to more than {MOST:,} bytes, which no model has")
     return data
+
+
+def _unpack_zstd(packed: io.BytesIO) -> bytes:
+    """Unpack one frame, ``MOST`` bytes and a little more of it at most."""
+    import zstandard
+
+    frame = zstandard.ZstdDecompressor(max_window_size=MOST).decompressobj()
+    parts, size = [], 0
+    while not frame.eof and size <= MOST:
+        block = packed.read(1 << 12)
+        if not block:
+            raise EOFError("the zstd data end too early")
+        parts.append(frame.decompress(block))
+        size += len(parts[-1])
+    return b"".join(parts)
 
 
 def check_model(data: bytes, path: Path) -> None:

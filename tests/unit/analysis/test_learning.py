@@ -155,3 +155,12 @@ def test_steep_perplexities_get_plain_powers(texts):
 def test_a_run_that_was_never_validated_is_named_all_the_same(texts):
     rows = [Row(n, 1.0, "train", {"loss": 3.0 - n}) for n in range(3)]
     assert "only training" in texts(learning([("only training", rows)], ["loss"], False, ""))
+
+
+def test_a_row_without_end_is_named(folder):
+    run = folder()
+    run.metrics.write_text(f"{HEADER}\n1,2,{'9' * 200_000}\n")
+    with pytest.raises(
+        RunError, match=r"metrics\.csv: not the metrics of a training: field larger"
+    ):
+        read_metrics(run)

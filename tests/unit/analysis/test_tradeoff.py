@@ -32,6 +32,7 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
         (b"update,epoch\n", "not a table of nmtflex sweep, which begins tau"),
         (b"\xff", "not a table of nmtflex sweep: not UTF-8"),
         (HEADER.encode(), "has no points"),
+        (f"{HEADER}{'9' * 200_000}\n".encode(), "not a table of nmtflex sweep: field larger"),
         (f"{HEADER}0.2,much,,2,3,100\n".encode(), "could not convert string to float: 'much'"),
         (f"{HEADER}0.2,30,,2,3,100\n1,2\n".encode(), "table.csv:3: not a point of a sweep"),
     ],

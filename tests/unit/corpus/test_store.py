@@ -8,20 +8,29 @@ import pytest
 from nmtflex.config import FORMAT
 from nmtflex.corpus.store import StoreWriter, TokenStore, id_type, open_prepared
 from nmtflex.errors import DataError
+from nmtflex.text.pipeline import SidePipeline, TextPipeline
+from nmtflex.text.tokenizers import NoneTokenizer
+from nmtflex.text.vocabulary import Vocabulary
 
 
 @pytest.fixture
 def prepared(tmp_path):
-    """Write a prepared folder by hand: two sentences on the source side of valid."""
+    """Write a prepared folder by hand: two sentences on either side of valid."""
     folder = tmp_path / "enja"
     (folder / "raw").mkdir(parents=True)
-    with StoreWriter(folder / "valid.source", "<u2") as writer:
-        writer.append([4, 5, 6], [2, 1])
+    sides = [
+        SidePipeline(language, NoneTokenizer(), None, Vocabulary(["a", "b", "c"], [1] * 3))
+        for language in ("en", "ja")
+    ]
+    TextPipeline(*sides).save(folder / "pipeline")
+    for side in ("source", "target"):
+        with StoreWriter(folder / f"valid.{side}", "<u2") as writer:
+            writer.append([4, 5, 6], [2, 1])
     (folder / "raw/valid.source.txt").write_bytes("a\u0085 b\nc\n".encode())
     files = [path for path in folder.rglob("*") if path.is_file()]
     manifest = {
         "format": FORMAT,
-        "splits": {"valid": {"source": {"dtype": "<u2"}}},
+        "splits": {"valid": {"source": {"dtype": "<u2"}, "target": {"dtype": "<u2"}}},
         "files": {str(path.relative_to(folder)): {"bytes": path.stat().st_size} for path in files},
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))
@@ -128,3 +137,93 @@ def test_a_missing_file_is_found(prepared):
     (prepared / "valid.source.offsets").unlink()
     with pytest.raises(DataError, match=r"valid\.source\.offsets: missing"):
         open_prepared(prepared)
+
+
+def change(prepared, **values):
+    """Change the manifest, None for a key that goes."""
+    path = prepared / "manifest.json"
+    manifest = json.loads(path.read_text()) | values
+    path.write_text(json.dumps({k: v for k, v in manifest.items() if v is not None}))
+
+
+SIDE = {"dtype": "<u2"}
+BOTH = {"source": SIDE, "target": SIDE}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"splits": ["valid"]}, "no splits, or no files"),
+        ({"files": None}, "no splits, or no files"),
+        ({"splits": {"../valid": BOTH}}, r"'\.\./valid' is no split"),
+        ({"splits": {"valid": {"source": SIDE}}}, r"no type of the ids of valid\.target"),
+        ({"splits": {"valid": BOTH | {"source": {"dtype": "O"}}}}, r"no type of .* valid\.source"),
+        ({"splits": {"train": BOTH}}, r"no entry of train\.source\.bin"),
+    ],
+)
+def test_a_manifest_that_is_damaged_says_where(prepared, values, message):
+    change(prepared, **values)
+    with pytest.raises(DataError, match=rf"manifest\.json: not the manifest .*: {message}"):
+        open_prepared(prepared)
+
+
+@pytest.mark.parametrize("name", ["../other", "/etc/passwd", "raw/../../other", "a\0b"])
+def test_a_manifest_names_no_file_outside_its_folder(prepared, name):
+    files = json.loads((prepared / "manifest.json").read_text())["files"]
+    change(prepared, files=files | {name: {"bytes": 1}})
+    with pytest.raises(DataError, match="is no file inside the folder"):
+        open_prepared(prepared)
+
+
+def test_a_manifest_gives_sizes(prepared):
+    files = json.loads((prepared / "manifest.json").read_text())["files"]
+    change(prepared, files=files | {"valid.source.bin": {"bytes": "6"}})
+    with pytest.raises(DataError, match=r"no size of 'valid\.source\.bin'"):
+        open_prepared(prepared)
+
+
+def store_of(prepared):
+    return open_prepared(prepared).store("valid", "source")
+
+
+@pytest.mark.parametrize("offsets", [[0, 2, 4], [1, 2, 3], [], [0]])
+def test_offsets_of_other_tokens(prepared, offsets):
+    path = prepared / "valid.source.offsets"
+    path.write_bytes(np.array(offsets, "<i8").tobytes())
+    with pytest.raises(DataError, match=r"valid\.source\.bin and \.offsets do not belong together"):
+        TokenStore(prepared / "valid.source", "<u2")
+
+
+@pytest.mark.parametrize("middle", [-1, 4, 2**62])
+def test_offsets_that_go_back(prepared, middle):
+    path = prepared / "valid.source.offsets"
+    path.write_bytes(np.array([0, middle, 3], "<i8").tobytes())
+    message = r"valid\.source\.bin and \.offsets are damaged at sentence [01]"
+    with pytest.raises(DataError, match=message):
+        _ = store_of(prepared).lengths
+    with pytest.raises(DataError, match=message):
+        list(map(store_of(prepared).__getitem__, range(2)))
+
+
+def test_an_id_that_no_word_has(prepared):
+    path = prepared / "valid.source.bin"
+    path.write_bytes(np.array([4, 5, 7], "<u2").tobytes())  # three words have 4 to 6
+    assert store_of(prepared)[0].tolist() == [4, 5]
+    with pytest.raises(DataError, match="are damaged at sentence 1"):
+        store_of(prepared)[1]
+
+
+def test_bytes_that_are_no_whole_numbers(prepared):
+    path = prepared / "valid.source.offsets"
+    path.write_bytes(path.read_bytes() + b"\0")
+    with pytest.raises(DataError, match=r"valid\.source\.offsets: 25 bytes are no whole numbers"):
+        TokenStore(prepared / "valid.source", "<u2")
+
+
+def test_sides_of_different_lengths(prepared):
+    with StoreWriter(prepared / "valid.target", "<u2") as writer:
+        writer.append([4, 5, 6], [1, 1, 1])
+    files = json.loads((prepared / "manifest.json").read_text())["files"]
+    change(prepared, files=files | {"valid.target.offsets": {"bytes": 32}})
+    with pytest.raises(DataError, match="valid has other numbers of sentences on its two sides"):
+        store_of(prepared)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import json
@@ -186,3 +187,24 @@ def test_equals_kytea():
     assert [
         row for row in rows if " ".join(tokenizer.tokenize(row["normalized"])) != row["segmented"]
     ] == []
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, "zstd"])
+def test_a_model_that_unpacks_without_end_is_not_unpacked(packed, monkeypatch, pack):
+    zstandard = pytest.importorskip("zstandard")
+    pack = zstandard.compress if pack == "zstd" else pack
+    path = packed(pack(bytes(10_000_000)))
+    assert path.stat().st_size < 20_000
+    monkeypatch.setattr("nmtflex.text.tokenizers.kytea_model.MOST", 1_000_000)
+    with pytest.raises(DataError, match=r"model\.bin: packed and damaged: .*(more than|too much)"):
+        read_model(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a bound on memory that holds")
+def test_a_number_that_asks_for_terabytes_is_refused_in_one_line(packed):
+    data = TINY.read_bytes()
+    start = data.index(b"KTHRDO")
+    for place in range(start, start + 60):
+        path = packed(data[:place] + b"\xff\xff\xff\xef" + data[place + 4 :])
+        with contextlib.suppress(DataError):
+            check_model(path.read_bytes(), path)

@@ -51,6 +51,8 @@ def test_what_is_saved_is_loaded(tmp_path):
         (b"\t2\n", r"vocabulary:1: '\\t2' is not"),
         (b"a\t2\na\t1\n", r"vocabulary:2: 'a\\t1' is not a new token"),
         (b"\xff\t1\n", "vocabulary: not valid UTF-8"),
+        (b"a\t" + 5000 * b"1" + b"\n", "vocabulary:1: .* is not a new token"),
+        ("a\t١\n".encode(), "vocabulary:1: .* is not a new token"),
     ],
 )
 def test_a_bad_file_names_the_line(tmp_path, content, message):

@@ -1,0 +1,68 @@
+"""A checkpoint's trainer: what is not the optimiser's of the model is refused, with a remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from nmtflex.config import DeviceConfig
+from nmtflex.errors import RunError
+from nmtflex.model.run import RunFolder, load_run
+from nmtflex.model.weights import load_tensors, save_tensors
+from nmtflex.training.checkpoint import TRAINER, load_checkpoint, save_checkpoint
+from nmtflex.training.progress import Progress
+
+NAME = "output.projection.bias"
+
+
+def model_and_optimizer(run: Path):
+    model = load_run(run, DeviceConfig(device="cpu", threads=1)).model
+    return model, torch.optim.Adam(model.parameters(), fused=True)
+
+
+@pytest.fixture
+def checkpoint(tiny_run) -> Path:
+    model, optimizer = model_and_optimizer(tiny_run)
+    for weight in model.parameters():
+        weight.grad = torch.ones_like(weight)
+    optimizer.step()
+    save_checkpoint(RunFolder(tiny_run), model, optimizer, Progress(rate=0.1, update=1), keep=2)
+    return tiny_run / "checkpoints" / "update-00000001"
+
+
+def test_what_is_saved_is_loaded(tiny_run, checkpoint) -> None:
+    model, optimizer = model_and_optimizer(tiny_run)
+    assert load_checkpoint(checkpoint, model, optimizer) == Progress(rate=0.1, update=1)
+    state = optimizer.state[dict(model.named_parameters())[NAME]]
+    assert (state["exp_avg"] != 0).all()
+
+
+def without(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+    return {key: tensor for key, tensor in tensors.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t | {f"{NAME}:exp_avg": torch.zeros(3)}, f"{NAME}:exp_avg is not the optimiser"),
+        (lambda t: t | {f"{NAME}:step": torch.zeros(2)}, f"{NAME}:step is not the optimiser's"),
+        (lambda t: without(t, f"{NAME}:exp_avg_sq"), f"{NAME} has exp_avg, step of the optimiser"),
+        (
+            lambda t: (
+                t | {f"x:{key}": torch.zeros(()) for key in ("exp_avg", "exp_avg_sq", "step")}
+            ),
+            "x:exp_avg is not the optimiser's",
+        ),
+        (lambda t: without(t, "rng.cpu"), "rng.cpu"),
+        (lambda t: t | {"rng.cpu": torch.zeros(5, dtype=torch.uint8)}, "RNG state"),
+        (lambda t: t | {"rng.cpu": torch.zeros(5)}, "RNG state"),
+    ],
+)
+def test_another_trainer_is_refused(tiny_run, checkpoint, change, message) -> None:
+    tensors, about = load_tensors(checkpoint / TRAINER)
+    save_tensors(checkpoint / TRAINER, change(tensors), about)
+    with pytest.raises(RunError, match=rf"{checkpoint} cannot be resumed: .*{message}.*; delete"):
+        load_checkpoint(checkpoint, *model_and_optimizer(tiny_run))
