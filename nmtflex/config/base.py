@@ -26,6 +26,7 @@ from typing import (
 
 from nmtflex.errors import OptionError
 
+TOO_LARGE = 2**63  # whole numbers of files from here on are none that an option takes
 FORMAT = 1  # of prepared folders and of runs; a reader refuses what is newer
 
 
@@ -150,24 +151,40 @@ def revive(name: str, plain: Any, value: Any) -> Any:
         return [revive(name, get_args(plain)[0], item) for item in value]
     if plain is Path and isinstance(value, str | Path):
         return Path(value)
-    if plain is float and type(value) is int:
-        return float(value)
+    if plain in (int, float) and type(value) is int:
+        return _number(name, plain, value)
     if get_origin(plain) is Literal:
         if value in get_args(plain):
             return value
     elif isinstance(plain, type) and type(value) is plain:
         return value
-    raise OptionError(f"option {name!r} must be {_words(plain)}, not {value!r}")
+    raise OptionError(f"option {name!r} must be {_words(plain)}, not {_shown(value)}")
 
 
 def _revive_variant(name: str, family: type[Variant], value: Any) -> Variant:
     """Rebuild the kind that a dictionary names."""
     kinds = family.variants()
     if not isinstance(value, dict) or value.get("kind") not in list(kinds):
-        raise OptionError(f"option {name!r} needs a kind ({', '.join(kinds)}), not {value!r}")
+        shown = _shown(value)
+        raise OptionError(f"option {name!r} needs a kind ({', '.join(kinds)}), not {shown}")
     return kinds[value["kind"]].from_dict({
         key: item for key, item in value.items() if key != "kind"
     })
+
+
+def _number(name: str, plain: type[int | float], value: int) -> int | float:
+    """Return a whole number as the type of the field ``name``."""
+    if abs(value) >= TOO_LARGE:
+        raise OptionError(f"option {name!r} is too large a number")
+    return plain(value)
+
+
+def _shown(value: Any) -> str:
+    """Return a value for a message; Python writes no number of many thousand digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        return "this"
 
 
 def _words(plain: Any) -> str:

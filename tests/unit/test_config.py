@@ -301,3 +301,14 @@ def test_resampling():
     several = files | {"hypothesis": [Path("h"), Path("i")]}
     found = EvalConfig(**several, significance="randomisation", seed=7).resampling
     assert found == {"method": "randomisation", "samples": 10_000, "seed": 7}
+
+
+@pytest.mark.parametrize("value", [2**63, -(10**400), 1 << 20_000], ids=["64", "1329", "20001"])
+def test_a_number_that_no_option_takes(value):
+    for name in ("dropout", "embedding_size"):
+        with pytest.raises(OptionError, match=f"option '{name}' is too large a number"):
+            ModelConfig.from_dict({name: value})
+    with pytest.raises(OptionError, match="option 'dropout' must be a number, not "):
+        ModelConfig.from_dict({"dropout": [value]})
+    with pytest.raises(OptionError, match=r"option 'attention' needs a kind .*, not "):
+        ModelConfig.from_dict({"attention": value})

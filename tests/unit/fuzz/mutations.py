@@ -17,9 +17,15 @@ PIECES = (
 )  # fmt: skip
 
 JUNK: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 3, 10**9, 10**18, 2**63, 10**30, 1.5, -0.0, 1e308, float("nan"),
+    None, True, False, 0, 1, -1, 3, 10**9, 10**18, 2**63, 10**400, 1.5, -0.0, 1e308, float("nan"),
     float("inf"), "", "a", "1", "../x", "/etc/passwd", "a\0b", "\ud800", "x" * 5000, "none", "<u4",
     "O", "moses", "char", "auto", [], [[]], [1, "a"], {}, {"name": "char"}, {"kind": "memory"},
+)  # fmt: skip
+
+TOML_JUNK = (
+    b"-1", b"0", b"3", b"1e999", b"nan", b"-inf", b"0x" + b"f" * 5000, b'""', b'"x"', b'"1"', b"[]",
+    b"[0x" + b"f" * 5000 + b"]", b"{}", b"{ kind = 'memory' }", b"{ kind = [] }", b"1979-05-27",
+    b"[1, 'a']", b"true", b'"\\u0000"', b"9" * 30, b"07:32:00",
 )  # fmt: skip
 
 
@@ -97,6 +103,18 @@ def damage_safetensors(data: bytes, changes: Sequence[Edit]) -> bytes:
         return damage(data, changes)
     head = damage(head, changes) if kind == 1 else damage_json(head, changes)
     return len(head).to_bytes(8, "little") + head + body
+
+
+def damage_toml(data: bytes, changes: Sequence[Edit]) -> bytes:
+    """Damage the text of TOML, or give its options other values."""
+    if changes[0][0] % 3 == 0:
+        return damage(data, changes)
+    lines = data.split(b"\n")
+    for _, where, value in changes:
+        at = where % len(lines)
+        if b"=" in lines[at]:
+            lines[at] = lines[at].split(b"=")[0] + b"= " + TOML_JUNK[value % len(TOML_JUNK)]
+    return b"\n".join(lines)
 
 
 Damage = Callable[[bytes, Sequence[Edit]], bytes]

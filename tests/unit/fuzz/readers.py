@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from mutations import Damage, Edit, damage, damage_json, damage_safetensors
+from mutations import Damage, Edit, damage, damage_json, damage_safetensors, damage_toml
 
 from nmtflex.analysis.learning import read_metrics
 from nmtflex.analysis.tradeoff import read_points
@@ -178,7 +178,7 @@ TARGETS = {
     "sweep": Target(
         "sweep.csv", damage, lambda folder: read_points(folder / "sweep.csv") and None, 250
     ),
-    "options": Target("options.toml", damage, read_options, 100),
+    "options": Target("options.toml", damage_toml, read_options, 100),
     "kytea": Target("model.kytea", damage, read_kytea, 30),
 }
 
