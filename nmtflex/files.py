@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -118,14 +119,34 @@ def check_contained(folder: Path, error: type[NmtflexError]) -> None:
         NmtflexError: Of the class ``error``: one does.
     """
     root = Path(os.path.realpath(folder))
-    for place, folders, files in os.walk(root):
+    for path in _entries(root):
+        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
+            raise error(
+                f"{folder / path.relative_to(root)} is a link that leads out of {folder}; put what "
+                f"it leads to in its place"
+            )
+
+
+def check_plain(folder: Path, error: type[NmtflexError]) -> None:
+    """Check that a folder holds files and folders alone, or links to such.
+
+    Reading a device or a pipe may have no end.
+
+    Raises:
+        NmtflexError: Of the class ``error``: something else is in it.
+    """
+    for path in _entries(folder):
+        with contextlib.suppress(OSError):  # a link to nothing: whoever reads it says so
+            mode = path.stat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise error(f"{path} is no file but a device or a pipe; remove it")
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """Yield all that is in a folder and the folders inside it; links are not followed."""
+    for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            path = Path(place, name)
-            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
-                raise error(
-                    f"{folder / path.relative_to(root)} is a link that leads out of {folder}; put "
-                    f"what it leads to in its place"
-                )
+            yield Path(place, name)
 
 
 def file_hash(path: Path) -> str:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from nmtflex.config import FORMAT
 from nmtflex.corpus.readers import read_lines
 from nmtflex.errors import DataError
-from nmtflex.files import read_json
+from nmtflex.files import check_plain, read_json
 from nmtflex.text.pipeline import TextPipeline
 
 Side = Literal["source", "target"]
@@ -228,6 +228,7 @@ def open_prepared(path: Path | str) -> PreparedCorpus:
         raise DataError(f"{folder}: no such folder; make it with nmtflex preprocess")
     if not (folder / MANIFEST).is_file():
         raise DataError(f"{folder}: no prepared folder: it has no {MANIFEST}")
+    check_plain(folder, DataError)
     manifest = read_json(folder / MANIFEST, DataError)
     number = manifest.get("format")
     if not isinstance(number, int):

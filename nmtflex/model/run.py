@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from nmtflex.config import FORMAT, DeviceConfig, ModelConfig
 from nmtflex.errors import OptionError, RunError
-from nmtflex.files import read_json
+from nmtflex.files import check_plain, read_json
 from nmtflex.model.device import open_device, storage_dtype
 from nmtflex.model.seq2seq import Seq2Seq, build_model
 from nmtflex.model.weights import load_weights
@@ -72,6 +72,7 @@ def read_run_config(folder: RunFolder) -> dict[str, Any]:
             f"{folder.path} is {kind}: it has no config.json; give a folder that "
             f"nmtflex train --run made"
         )
+    check_plain(folder.path, RunError)
     config = read_json(folder.config, RunError)
     number = config.get("format")
     if not isinstance(number, int):

@@ -10,7 +10,7 @@ from typing import Any
 
 from nmtflex.config import FORMAT
 from nmtflex.errors import DataError
-from nmtflex.files import read_json, write_json
+from nmtflex.files import check_plain, read_json, write_json
 from nmtflex.text.bpe import BPE, MARKER
 from nmtflex.text.spans import spans_of
 from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
@@ -210,6 +210,7 @@ class TextPipeline:
             DataError: The folder holds no pipeline, one of a newer format, or a damaged one.
         """
         path = folder / DESCRIPTION
+        check_plain(folder, DataError)
         description = read_json(path, DataError)
         number = description.get("format")
         if isinstance(number, int) and number > FORMAT:

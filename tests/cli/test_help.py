@@ -164,3 +164,15 @@ def test_reader_that_went_away():
             check=False,
         )
     assert (result.returncode, result.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [(MemoryError(), "not enough memory"), (MemoryError("8 TB"), "not enough memory: 8 TB")],
+)
+def test_memory_that_is_not_there(command_line, monkeypatch, error, line):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(nmtflex_app, "app", fail)
+    assert command_line("train") == (1, "", f"nmtflex: error: {line}\n")

@@ -169,3 +169,37 @@ def test_a_message_obeys_no_terminal_and_ends(command_line, hostile) -> None:
     config["model"] = "long" * 10_000
     path.write_text(json.dumps(config))
     assert len(command_line("translate", hostile / "run").err) < 4200
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "pipeline/source.vocabulary", "checkpoints/best.safetensors"]
+)
+def test_a_file_without_end_is_not_read(command_line, hostile, name) -> None:
+    link = hostile / "run" / name
+    link.unlink()
+    link.symlink_to("/dev/zero")
+    options = ("-i", hostile / "valid.lo", *PLACE)
+    outcome = command_line("translate", hostile / "run", *options)
+    assert outcome.code == 1
+    assert f"{link} is no file but a device or a pipe; remove it" in outcome.err
+
+
+def test_prepared_files_without_end_are_not_read(command_line, hostile) -> None:
+    link = hostile / "prepared" / "pipeline" / "source.vocabulary"
+    link.unlink()
+    link.symlink_to("/dev/zero")
+    outcome = command_line("train", hostile / "prepared", "--run", hostile / "new")
+    assert outcome.code == 1
+    assert f"{link} is no file but a device or a pipe" in outcome.err
+
+
+def test_a_pipeline_without_end_is_not_taken_over(command_line, hostile) -> None:
+    like = hostile / "run" / "pipeline" / "pipeline.json"
+    like.unlink()
+    like.symlink_to("/dev/zero")
+    outcome = command_line(
+        "preprocess", "--source-lang", "lo", "--target-lang", "up", "--test", hostile / "valid",
+        "--like", hostile / "run", "--out", hostile / "again",
+    )  # fmt: skip
+    assert outcome.code == 1
+    assert f"{like} is no file but a device or a pipe" in outcome.err

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from nmtflex.errors import DataError, RunError
-from nmtflex.files import atomic_file, atomic_folder, check_contained, read_json, write_json
+from nmtflex.files import (
+    atomic_file,
+    atomic_folder,
+    check_contained,
+    check_plain,
+    read_json,
+    write_json,
+)
 
 
 def names(folder):
@@ -183,3 +190,18 @@ def test_links_inside_and_around_a_folder_are_none_of_its_harm(tmp_path):
     (folder / "loop").symlink_to("loop")
     (tmp_path / "other").symlink_to(folder)
     check_contained(tmp_path / "other", RunError)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes in folders")
+def test_what_can_be_read_without_end_is_named(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "link").symlink_to(tmp_path / "nothing")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    check_plain(tmp_path, DataError)
+    (tmp_path / "a" / "zero").symlink_to("/dev/zero")
+    with pytest.raises(DataError, match=f"{tmp_path}/a/zero is no file but a device or a pipe"):
+        check_plain(tmp_path, DataError)
+    (tmp_path / "a" / "zero").unlink()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match=f"{tmp_path}/pipe is no file but a device or a pipe"):
+        check_plain(tmp_path, DataError)

@@ -26,7 +26,8 @@ class KyteaTokenizer(JapaneseTokenizer):
 
     Args:
         model: A binary model of KyTea, plain or packed by gzip, xz or zstd.
-        sha256: Hash that the unpacked model must have; None for any.
+        sha256: Hash that the unpacked model must have; None for any. A model that has it is not
+            tried out in a process of its own first, which takes as long as loading it.
 
     Raises:
         DataError: vaporetto is not installed, or there is no model, or no good one.

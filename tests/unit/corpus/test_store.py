@@ -220,6 +220,11 @@ def test_bytes_that_are_no_whole_numbers(prepared):
         TokenStore(prepared / "valid.source", "<u2")
 
 
+def test_a_store_that_is_not_there(tmp_path):
+    with pytest.raises(DataError, match=r"train\.source\.bin: No such file .*; prepare the folder"):
+        TokenStore(tmp_path / "train.source", "<u2")
+
+
 def test_sides_of_different_lengths(prepared):
     with StoreWriter(prepared / "valid.target", "<u2") as writer:
         writer.append([4, 5, 6], [1, 1, 1])

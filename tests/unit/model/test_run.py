@@ -23,6 +23,7 @@ from nmtflex.errors import RunError
 from nmtflex.model.run import RunFolder, load_run
 from nmtflex.model.seq2seq import build_model
 from nmtflex.model.weights import load_tensors, save_tensors
+from nmtflex.text.vocabulary import Vocabulary
 
 CASES = [GlobalConfig(), NoneConfig(), LocalPConfig(), FlexibleConfig(), MemoryConfig(K=5)]
 
@@ -130,6 +131,19 @@ def test_the_least_number_of_weights_is_never_more_than_there_are(attention, mor
     config = ModelConfig(attention=attention, decoder=decoder, **sizes, **more)
     count = sum(weight.numel() for weight in build_model(config, 12, 12, 10).parameters())
     assert count / 8 < config.least_weights(12, 12) <= count
+
+
+def test_one_embedding_for_two_vocabularies(tiny_run):
+    Vocabulary(list("ABC"), [1] * 3).save(tiny_run / "pipeline" / "target.vocabulary")
+    path = tiny_run / "pipeline" / "pipeline.json"
+    about = json.loads(path.read_text())
+    about["target"]["vocabulary"] = 7
+    path.write_text(json.dumps(about))
+    model = json.loads((tiny_run / "config.json").read_text())["model"]
+    model |= {"tie_embeddings": "all", "bottleneck": 6}
+    change(tiny_run, model=model, data=DATA | {"target_size": 7})
+    with pytest.raises(RunError, match=r"config\.json: damaged: one embedding for vocabularies of"):
+        load_run(tiny_run, CPU)
 
 
 def test_an_update_that_is_no_number(tiny_run):

@@ -141,6 +141,10 @@ def missing(run: Path) -> None:
     (checkpoint(run, 120) / "weights.safetensors").unlink()
 
 
+def first_missing(run: Path) -> None:
+    (checkpoint(run, 80) / "weights.safetensors").unlink()
+
+
 def reshaped(run: Path) -> None:
     path = checkpoint(run, 120) / "weights.safetensors"
     tensors = load_file(path)
@@ -163,6 +167,7 @@ def without_rate(run: Path) -> None:
     ("damage", "message"),
     [
         (truncated, r"update-00000120/weights\.safetensors is truncated or damaged"),
+        (first_missing, r"update-00000080/weights\.safetensors: No such file"),
         (missing, r"update-00000120/weights\.safetensors: .*[Nn]o such file"),
         (
             reshaped,
