@@ -1,39 +1,68 @@
-# Sourced by the recipes: stops at the first failure, and finds the corpus and the program.
+# Sourced by the recipes: stops at the first failure; finds the program, the corpus and what is done.
+#
+#   DATA      folder of the corpus
+#   SCALE     full (the paper's sizes) or small (under half an hour on two cores)
+#   OUT       prepared folders, runs, scores and tables go here
+#   NMTFLEX   the program; "python -m nmtflex" where it is not on the path
+#   UPDATES   train every run for so many updates only, to try a recipe out
 set -euo pipefail
 
-OUT=${OUT:-runs}              # prepared folders and runs go here
-NMTFLEX=${NMTFLEX:-nmtflex}   # the program; "python -m nmtflex" where it is not on the path
+RECIPES=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+RECIPE=$(basename "$0")
+NMTFLEX=${NMTFLEX:-nmtflex}
+PYTHON=${PYTHON:-python3}     # 3.11 or newer; the scripts beside this file need nothing else
+SCALE=${SCALE:-full}
+UPDATES=${UPDATES:-}
 
-# need FILE...: every file must be there, plain or compressed.
+stop() {
+  echo "$RECIPE: $*" >&2
+  exit 1
+}
+
+small() { [ "$SCALE" = small ]; }
+
+case $SCALE in
+  full) OUT=${OUT:-runs} ;;
+  small) OUT=${OUT:-runs/small} ;;
+  *) stop "SCALE is full or small, not $SCALE" ;;
+esac
+NMTFLEX_VERSION=$($NMTFLEX --version) ||
+  stop "$NMTFLEX does not run; install nmtflex, or set NMTFLEX to the command that runs it"
+export RECIPE NMTFLEX NMTFLEX_VERSION
+
+# need FILE...: each of the corpus's files must be there and whole, plain or compressed.
 need() {
-  local file
-  for file in "$@"; do
-    compgen -G "$file" > /dev/null || compgen -G "$file.*" > /dev/null || {
-      echo "$(basename "$0"): $file is missing; set DATA to the folder of the corpus" >&2
-      exit 1
-    }
-  done
+  [ -n "${DATA:-}" ] || stop "set DATA to the folder of the corpus; see the head of $0"
+  "$PYTHON" "$RECIPES/corpus.py" need "${@/#/$DATA/}"
 }
 
-# prepare FOLDER OPTION...: preprocess, unless the folder is there.
-prepare() {
-  local folder=$1
-  shift
-  [ -d "$folder" ] || $NMTFLEX preprocess --out "$folder" "$@"
-}
+# step OUTPUT COMMAND...: an nmtflex command, left out where its output is there (see step.py).
+step() { "$PYTHON" "$RECIPES/step.py" "$@"; }
 
-TAUS=0.05,0.1,0.2,0.25,0.3,0.35,0.4,0.5,0.6,0.7,1,1.38,2,inf
+# The steps that recipes are made of. A name stands for $OUT/NAME.
 
-# chosen_tau RUN TAUS [OPTION...]: the smallest threshold that loses at most 0.5 BLEU on validation
-# data against none (or --baseline BLEU); nothing where every one loses more.
-chosen_tau() {
-  local run=$1 taus=$2
-  shift 2
-  $NMTFLEX sweep "$run" --split valid --beam 5 --tau "$taus" --within 0.5 "$@" --json |
-    sed -n 's/.*"chosen": {"tau": "*\([0-9.e+-]*\|inf\)"*,.*/\1/p'
-}
+# prepare NAME OPTION...: preprocess.
+prepare() { step "$OUT/$1" preprocess --out "$OUT/$1" "${@:2}"; }
 
-# valid_bleu RUN: its BLEU on validation data.
-valid_bleu() {
-  $NMTFLEX eval "$1" --split valid --beam 5 --json | sed -n 's/^{"bleu": \([0-9.e+-]*\),.*/\1/p'
+# train RUN PREPARED OPTION...
+train() { step "$OUT/$1" train "$OUT/$2" --run "$OUT/$1" "${@:3}"; }
+
+# finetune RUN BASE OPTION...
+finetune() { step "$OUT/$1" finetune "$OUT/$2" --run "$OUT/$1" "${@:3}"; }
+
+# score NAME RUN OPTION...: eval, into $OUT/NAME.json.
+score() { step --stdout "$OUT/$1.json" eval "$OUT/$2" --json "${@:3}"; }
+
+# sweep NAME RUN OPTION...: thresholds, into $OUT/NAME.json, .csv and .png.
+sweep() { step --stdout "$OUT/$1.json" sweep "$OUT/$2" --json --output "$OUT/$1" "${@:3}"; }
+
+# value NAME KEY: a value of $OUT/NAME.json.
+value() { "$PYTHON" "$RECIPES/value.py" "$OUT/$1.json" "$2"; }
+
+# table TITLE < ROWS: what was measured beside the paper's figures (see table.py).
+table() { "$PYTHON" "$RECIPES/table.py" "$OUT" "$1${UPDATES:+ [a trial of $UPDATES updates]}"; }
+
+# epochs N: how long to train.
+epochs() {
+  if [ -n "$UPDATES" ]; then echo "--updates $UPDATES"; else echo "--epochs $1"; fi
 }

@@ -1,0 +1,119 @@
+"""Whether a corpus is there and whole; every fault is one line that says what to do.
+
+    corpus.py need FILE...             each is there, plain or compressed, as SHA256SUMS beside it says
+    corpus.py unpack ARCHIVE NAME FILE       the member NAME of a tar archive becomes FILE
+    corpus.py count FILE LINES               so many lines, in plain text or gzip
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import shutil
+import sys
+import tarfile
+import zlib
+from pathlib import Path
+
+ENDINGS = ("", ".gz", ".xz", ".zst")
+CHUNK = 1 << 20
+
+
+class CorpusError(Exception):
+    """What a person has to put right; one line."""
+
+
+def find(path: Path) -> Path:
+    """Return a file, or its compressed form.
+
+    Raises:
+        CorpusError: It is missing, or only half fetched.
+    """
+    for ending in ENDINGS:
+        if (file := path.with_name(path.name + ending)).is_file():
+            return file
+    halves = [*path.parent.glob(f"{path.name}*.part")]
+    if halves:
+        raise CorpusError(f"{path} is half fetched ({halves[0]}); fetch the rest of it")
+    raise CorpusError(f"{path} is missing; set DATA to the folder of the corpus")
+
+
+def check_sum(file: Path) -> None:
+    """Compare a file with SHA256SUMS beside it, where that names it.
+
+    Raises:
+        CorpusError: It has another sum.
+    """
+    sums = file.with_name("SHA256SUMS")
+    if not sums.is_file():
+        return
+    for line in sums.read_text(encoding="utf-8").splitlines():
+        expected, _, name = line.partition(" ")
+        if name.strip().removeprefix("*").removeprefix("./") != file.name:
+            continue
+        with file.open("rb") as opened:
+            found = hashlib.file_digest(opened, "sha256").hexdigest()
+        if found != expected:
+            raise CorpusError(
+                f"{file} has the sha256 {found}, and {sums} says {expected}; fetch it anew"
+            )
+
+
+def unpack(archive: Path, name: str, file: Path) -> None:
+    """Take one member out of a tar archive, whatever folder of the archive it lies in.
+
+    Raises:
+        CorpusError: The archive is damaged or has no such member.
+    """
+    part = file.with_name(file.name + ".part")
+    try:
+        with tarfile.open(archive) as opened:
+            members = (one for one in opened if one.isfile() and Path(one.name).name == name)
+            source = opened.extractfile(next(members))
+            with part.open("wb") as sink:
+                shutil.copyfileobj(source, sink)  # type: ignore[arg-type]  # a file, so no None
+    except StopIteration:
+        raise CorpusError(f"{archive} holds no {name}; delete it to fetch it anew") from None
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise CorpusError(f"{archive}: {error}; delete it to fetch it anew") from error
+    part.replace(file)
+
+
+def count(file: Path, expected: int) -> None:
+    """Check the number of lines.
+
+    Raises:
+        CorpusError: There are more or fewer, or the file is damaged.
+    """
+    lines = 0
+    try:
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
+            while chunk := opened.read(CHUNK):
+                lines += chunk.count(b"\n")
+    except (EOFError, zlib.error, OSError) as error:
+        raise CorpusError(f"{file}: {error}; delete it to fetch it anew") from error
+    if lines != expected:
+        raise CorpusError(
+            f"{file} has {lines:,} lines, and {expected:,} are expected; delete it to fetch it anew"
+        )
+
+
+def main(task: str, *arguments: str) -> int:
+    """Do one check; return the exit code."""
+    try:
+        if task == "need":
+            for name in arguments:
+                check_sum(find(Path(name)))
+        elif task == "unpack":
+            unpack(Path(arguments[0]), arguments[1], Path(arguments[2]))
+        else:
+            count(find(Path(arguments[0])), int(arguments[1]))
+    except CorpusError as error:
+        sys.stderr.write(f"{os.environ.get('RECIPE', 'corpus.py')}: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
