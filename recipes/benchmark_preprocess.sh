@@ -3,11 +3,10 @@
 #
 #   DATA=path/to/multi30k recipes/benchmark_preprocess.sh
 #
-# Repeats Multi30k's training text (words parted at spaces) to 2,001,000 pairs, prepares it with joint
-# BPE of 8,000 merges, then once more with those codes (--like), each in one process.
+# Repeats Multi30k's training text (words parted at spaces) to 2,001,000 pairs, prepares it with
+# joint BPE of 8,000 merges, then once more with those codes (--like), each in one process.
 source "$(dirname "$0")/common.sh"
-DATA=${DATA:?set DATA to the folder that holds train.de and train.en}
-need "$DATA"/train.{de,en}
+need train.{de,en}
 mkdir -p "$OUT"
 
 measure() {

@@ -1,4 +1,4 @@
-# Sourced by the recipes: stops at the first failure; finds the program, the corpus and what is done.
+# Sourced by the recipes: stops at the first failure; finds the program, the corpus, what is done.
 #
 #   DATA      folder of the corpus
 #   SCALE     full (the paper's sizes) or small (under half an hour on two cores)
@@ -60,7 +60,9 @@ sweep() { step --stdout "$OUT/$1.json" sweep "$OUT/$2" --json --output "$OUT/$1"
 value() { "$PYTHON" "$RECIPES/value.py" "$OUT/$1.json" "$2"; }
 
 # table TITLE < ROWS: what was measured beside the paper's figures (see table.py).
-table() { "$PYTHON" "$RECIPES/table.py" "$OUT" "$1${UPDATES:+ [a trial of $UPDATES updates]}"; }
+table() {
+  "$PYTHON" "$RECIPES/table.py" "$OUT" "$1${UPDATES:+ [a trial of $UPDATES updates]}"
+}
 
 # epochs N: how long to train.
 epochs() {

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# The copy task of the memory-attention paper (001): sequences of up to L of 20 symbols; no attention,
-# global attention, memories of K vectors with and without position encodings, four scoring pairs.
+# The copy task of the memory-attention paper (001): sequences of up to L of 20 symbols; no
+# attention, global attention, memories of K vectors with and without position encodings, four
+# scoring pairs.
 #
 #   recipes/copy_task.sh
 #   SCALE=small recipes/copy_task.sh
 #
-# Full: L 10, 50, 100, 200; K 1, 4, 16, 32, 64; two layers of 256 units (the encoder's each way), 256
-# embedding units, dropout 0.2, Adam 1e-4, 128 sequences a batch, 200,000 updates, validated every
-# 2,000; beam 10. The scoring pairs are compared at the greatest L, K 32, as in the paper's figure 3.
-# Small, a subset: L 10 and 50, K 1 and 32, with the encodings; one layer of 128 units each way, 256
+# Full: L 10, 50, 100, 200; K 1, 4, 16, 32, 64; two layers of 256 units (the encoder's each way),
+# 256 embedding units, dropout 0.2, Adam 1e-4, batches of 128, 200,000 updates, validated every
+# 2,000; beam 10. The scoring pairs are compared at the greatest L with K 32.
+# Small, a subset: L 10 and 50, K 1 and 32, with encodings; one layer of 128 units each way, 256
 # decoder and 64 embedding units, no dropout, Adam 2e-3, two epochs = 1,564 updates, bfloat16.
 #
-# Another subset: LENGTHS="10 50", SLOTS="1 32", PLAIN="32" (the slots to train without encodings too),
-# and for the small size EPOCHS.
+# Another subset: LENGTHS="10 50", SLOTS="1 32", PLAIN="32" (the K that are trained without
+# encodings too), and for the small size EPOCHS.
 source "$(dirname "$0")/common.sh"
 
 if small; then
@@ -78,6 +79,7 @@ done
 
 table "Copy task, test data, 1,000 sequences, beam 10 ($sizes)" << ROWS
 $rows$remarks
-The paper's table 1 is not in the text at hand; it says: BLEU rises with K up to a point that depends on L; K 1
-cannot fit L 200, 32 and 64 nearly equal global attention; encodings make no difference; the gap in speed grows with L.
+The figures of the paper's table 1 are not in the text at hand. It says: BLEU rises with K up to a
+point that depends on L; K 1 cannot fit L 200, 32 and 64 nearly equal global attention; encodings
+make no difference; the gap in speed grows with L.
 ROWS

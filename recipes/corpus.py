@@ -1,8 +1,8 @@
 """Whether a corpus is there and whole; every fault is one line that says what to do.
 
-    corpus.py need FILE...             each is there, plain or compressed, as SHA256SUMS beside it says
-    corpus.py unpack ARCHIVE NAME FILE       the member NAME of a tar archive becomes FILE
-    corpus.py count FILE LINES               so many lines, in plain text or gzip
+- ``corpus.py need FILE...``: each is there, plain or compressed; SHA256SUMS beside it is heeded.
+- ``corpus.py unpack ARCHIVE NAME FILE``: the member NAME of a tar archive becomes FILE.
+- ``corpus.py count FILE LINES``: FILE has so many lines, in plain text or gzip.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ fetch() {
   # Stopped after its last byte, it is whole, and curl would find nothing to go on with.
   if ! gzip -t "$part" 2> /dev/null; then
     echo "== $file: curl $url" >&2
-    curl --fail --location --silent --show-error --retry 3 --continue-at - --output "$part" "$url" ||
+    curl --fail --location --silent --show-error --retry 3 --continue-at - \
+      --output "$part" "$url" ||
       stop "$url could not be fetched (curl's exit $?); run the recipe again to go on, or first" \
         "delete $part to begin anew"
     gzip -t "$part" 2> /dev/null ||
@@ -26,7 +27,7 @@ unpack() {
 # lines FILE N: it must have so many.
 lines() { "$PYTHON" "$RECIPES/corpus.py" count "$1" "$2"; }
 
-# test_set SET PAIR SIDE FILE: one side of a test set of WMT. sacrebleu fetches the set and checks its
+# test_set SET PAIR SIDE FILE: one side of a test set of WMT, which sacrebleu fetches, checking its
 # MD5 sum.
 test_set() {
   if [ -f "$4" ]; then return; fi

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# IWSLT14, German to English: global, flexible and memory attention at the size of JoeyNMT's published
-# LSTM, in lower-cased Moses words.
+# IWSLT14, German to English: global, flexible and memory attention at the size of JoeyNMT's
+# published LSTM, in lower-cased Moses words.
 #
 #   DATA=path/to/iwslt14 recipes/iwslt14_de_en.sh
 #   DATA=... SCALE=small recipes/iwslt14_de_en.sh
 #
-# DATA holds train, valid and test, each .de and .en (.gz, .xz or .zst will do): tokenised, lower-cased,
-# as fairseq's examples/translation/prepare-iwslt14.sh makes them in tmp/.
-# Full, as JoeyNMT: words seen three times, sentences of at most 50, 256 embedding units, 256 each way
-# and 256 of the decoder, dropout 0.2, Adam 1e-3, batches of 64, halved on a plateau, 20 epochs.
+# DATA holds train, valid and test, each .de and .en (.gz, .xz or .zst will do): tokenised and
+# lower-cased, as fairseq's examples/translation/prepare-iwslt14.sh makes them in tmp/.
+# Full, much as JoeyNMT: words seen three times, sentences of at most 50, 256 units everywhere,
+# dropout 0.2, Adam 1e-3, batches of 64, the rate halved on a plateau, 20 epochs.
 # Small: of the first 15,000 pairs those of at most 25 words, 128 units, three epochs.
 source "$(dirname "$0")/common.sh"
 need {train,valid,test}.{de,en}
@@ -53,5 +53,6 @@ finetuned, tau inf | iwslt14-finetuned.test |
 finetuned, tau auto | iwslt14-finetuned.test-auto |
 memory, K 32 | iwslt14-memory32.test |
 memory, K 64 | iwslt14-memory64.test |
-27.03 is JoeyNMT's (one LSTM layer, Luong's attention, beam 10, 160,239 pairs); the two papers have no figures here.
+27.03 is JoeyNMT's (one LSTM layer, Luong's attention, beam 10, 160,239 pairs); no paper has figures
+for this corpus.
 ROWS

@@ -43,7 +43,8 @@ rows="global | kftt-global.test |"$'\n'
 for run in flexible finetuned under; do
   sweep "kftt-$run.sweep-valid" "kftt-$run" --split valid --beam 5 --tau $taus --within 0.5
   sweep "kftt-$run.sweep-test" "kftt-$run" --split test --beam 5 --tau $taus
-  for tau in inf "$(value "kftt-$run.sweep-valid" chosen.tau)"; do
+  chosen=$(value "kftt-$run.sweep-valid" chosen.tau)
+  for tau in inf "$chosen"; do
     score "kftt-$run.test-$tau" "kftt-$run" --split test --beam 5 --ribes --tau "$tau"
     rows+="$run, tau $tau | kftt-$run.test-$tau |"$'\n'
   done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# small_parallel_enja, English to Japanese: global, local-p, flexible and memory attention over three
-# seeds; flexible attention finetuned, with the threshold chosen on validation data.
+# small_parallel_enja, English to Japanese: global, local-p, flexible and memory attention over
+# three seeds; flexible attention finetuned, with the threshold chosen on validation data.
 #
 #   DATA=path/to/small_parallel_enja recipes/small_parallel_en_ja.sh
 #   DATA=... SEEDS=1 MECHANISMS=global recipes/small_parallel_en_ja.sh     # the speed benchmark
@@ -80,7 +80,7 @@ if [[ " $mechanisms " == *" flexible "* ]]; then
   rows+="finetuned under tau 0.4, tau chosen | $(names under-tau) |"$'\n'
 fi
 
-table "small_parallel_enja, test data, beam 5, BLEU of the corpus's words ($sizes; seeds $seeds)" << ROWS
+table "small_parallel_enja, test data, beam 5, the corpus's words ($sizes; seeds $seeds)" << ROWS
 $rows
 No paper has figures for this corpus. Of several seeds: mean (smallest to greatest).
 ROWS

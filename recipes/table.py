@@ -2,10 +2,10 @@
 
     table.py FOLDER TITLE < ROWS
 
-A row is ``label | names | paper``: the names of the JSON files of ``nmtflex eval`` in FOLDER, without
-ending, and the paper's figures as ``bleu=34.87 cps=24.4``. Several names are several seeds: mean,
-smallest and greatest. ``a+b`` is one system whose file b is read over a, as BLEU of tokenized text
-over a run's own. Lines without a bar are printed under the table as they are.
+A row is ``label | names | paper``: the names of the JSON files of ``nmtflex eval`` in FOLDER,
+without ending, and the paper's figures as ``bleu=34.87 cps=24.4``. Several names are several seeds:
+mean, smallest and greatest. ``a+b`` is one system whose file b is read over a, as BLEU of tokenized
+text over a run's own. Lines without a bar are printed under the table as they are.
 """
 
 from __future__ import annotations

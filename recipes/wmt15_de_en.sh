@@ -2,14 +2,14 @@
 # WMT15, German to English: global, local and flexible attention, finetuning; tokenised BLEU on
 # newstest2015 (002, table 1).
 #
-#   DATA=path/to/wmt15 FETCH=yes recipes/wmt15_de_en.sh      # fetches 1.7 GB into DATA first
+#   DATA=path/to/wmt15 FETCH=yes recipes/wmt15_de_en.sh      # fetches some GB into DATA first
 #   DATA=... SCALE=small recipes/wmt15_de_en.sh
 #
-# DATA holds the TRAIN corpora (4.5M pairs: Europarl v7, Common Crawl, News Commentary v10), VALID and
-# TEST, each .de and .en (raw text; .gz, .xz or .zst will do). The paper does not name its validation
-# data: newstest2013 here. Its preprocessing follows Li et al. (2014): Moses tokens here.
-# Full: 50,000 words a side, sentences of at most 50, 1000 units, 600 before the softmax (as 000), batches of
-# 64, Adam 1e-4 halved from epoch 4, six epochs, beam 20.
+# DATA holds the TRAIN corpora (4.5M pairs: Europarl v7, Common Crawl, News Commentary v10), VALID
+# and TEST, each .de and .en (raw text; .gz, .xz or .zst will do). The paper does not name its
+# validation data: newstest2013 here. Its preprocessing follows Li et al. (2014): Moses tokens here.
+# Full: 50,000 words a side, sentences of at most 50, 1000 units, 600 before the softmax (as 000),
+# batches of 64, Adam 1e-4 halved from epoch 4, six epochs, beam 20.
 # Small: the first 5,000 pairs, 5,000 words a side, 128 units, three epochs of 1e-3, beam 5.
 source "$(dirname "$0")/common.sh"
 source "$RECIPES/fetch.sh"
@@ -23,6 +23,7 @@ if [ "${FETCH:-}" = yes ]; then
   fetch "$STATMT/wmt13/training-parallel-europarl-v7.tgz" "$DATA/training-parallel-europarl-v7.tgz"
   fetch "$STATMT/wmt13/training-parallel-commoncrawl.tgz" "$DATA/training-parallel-commoncrawl.tgz"
   fetch "$STATMT/wmt15/training-parallel-nc-v10.tgz" "$DATA/training-parallel-nc-v10.tgz"
+  # The numbers of lines are the published ones.
   for language in de en; do
     name=europarl-v7.de-en.$language
     unpack "$DATA/training-parallel-europarl-v7.tgz" "$name" "$DATA/$name"
@@ -67,7 +68,7 @@ fit() {
 # moses FILE: FILE.tok, in Moses' tokens.
 moses() { step --stdin "$1" --stdout "$1.tok" tokenize --tokenizer moses --lang en; }
 
-# tokenised NAME RUN OPTION...: the run's scores, and BLEU of its output and the reference in tokens.
+# tokenised NAME RUN OPTION...: the run's scores, and BLEU of its output in Moses' tokens.
 tokenised() {
   score "$1" "$2" --split test --beam $beam --output "$OUT/$1.en" "${@:3}"
   moses "$OUT/$1.en"

@@ -1,11 +1,12 @@
-"""Each recipe is a shell script whose command lines the program takes."""
+"""Each recipe is a shell script whose command lines the program takes, at both scales."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections import Counter
+from itertools import product
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 import typer
@@ -13,94 +14,186 @@ import typer
 from nmtflex.cli import app as cli
 
 FOLDER = Path(__file__).parents[2] / "recipes"
-WITH_DATA = {
-    "multi30k_de_en.sh": {"preprocess": 1, "train": 1, "eval": 1},
-    "small_parallel_en_ja.sh": {"preprocess": 1, "train": 1, "eval": 1},
-    "flexible_en_ja.sh": {"preprocess": 1, "train": 6, "finetune": 6, "sweep": 9, "eval": 18},
-    "kftt_en_ja.sh": {"preprocess": 1, "train": 1, "finetune": 2, "sweep": 6, "plot": 1},
+SOURCED = {"common.sh", "aspec.sh", "fetch.sh"}  # no recipes of their own
+
+
+class Recipe(NamedTuple):
+    """The files of a corpus, and how often each command stands in the recipe, full and small."""
+
+    files: list[str]
+    full: dict[str, int]
+    small: dict[str, int]
+
+
+def pairs(splits: str, languages: str) -> list[str]:
+    return [f"{split}.{language}" for split, language in product(splits.split(), languages.split())]
+
+
+ASPEC = ["train-1.txt", "train-2.txt", "dev.txt", "test.txt"]
+WMT15 = "europarl-v7.de-en commoncrawl.de-en news-commentary-v10.de-en newstest2013 newstest2015"
+WMT17 = [
+    f"{other}-en/{split}.{language}"
+    for other in ("cs", "de", "fi", "tr")
+    for split in ("corpus.tc", "newsdev2016.tc", "newstest2015.tc", "newstest2016.tc")
+    for language in ("en", other)
+]
+aspec = {"preprocess": 1, "train": 7, "finetune": 1, "eval": 12, "sweep": 2, "plot": 1}
+aspec_char = {"preprocess": 1, "train": 2, "finetune": 1, "eval": 4}
+wmt15 = {"preprocess": 1, "train": 3, "finetune": 1, "eval": 10, "tokenize": 6}
+wmt17 = {"preprocess": 4, "train": 32, "eval": 32, "plot": 4}
+kftt = {"preprocess": 1, "train": 2, "finetune": 2, "sweep": 6, "eval": 7, "plot": 1}
+multi30k = {"preprocess": 1, "train": 1, "eval": 2}
+iwslt14 = {"preprocess": 1, "train": 4, "finetune": 1, "eval": 7}
+RECIPES = {
+    "copy_task.sh": Recipe(
+        [],
+        {"generate": 4, "preprocess": 4, "train": 51, "eval": 51, "plot": 1, "translate": 10},
+        {"generate": 2, "preprocess": 2, "train": 8, "eval": 8, "plot": 1},
+    ),
+    "aspec_en_ja.sh": Recipe(ASPEC, aspec, aspec),
+    "aspec_en_ja_char.sh": Recipe(ASPEC, aspec_char, aspec_char),
+    "wmt15_de_en.sh": Recipe(pairs(WMT15, "de en"), wmt15, wmt15),
+    "wmt17.sh": Recipe(WMT17, wmt17, wmt17),
+    "multi30k_de_en.sh": Recipe(pairs("train val test2016", "de en"), multi30k, multi30k),
+    "small_parallel_en_ja.sh": Recipe(
+        pairs("train dev test", "en ja"),
+        {"preprocess": 1, "train": 12, "finetune": 6, "sweep": 9, "eval": 24},
+        {"preprocess": 1, "train": 4, "finetune": 2, "sweep": 3, "eval": 8},
+    ),
+    "kftt_en_ja.sh": Recipe(pairs("train dev test", "en ja"), kftt, kftt),
+    "iwslt14_de_en.sh": Recipe(pairs("train valid test", "de en"), iwslt14, iwslt14),
 }
-COMMANDS = WITH_DATA | {
-    "copy_task.sh": {"generate": 1, "preprocess": 1, "train": 6, "eval": 6, "translate": 2}
-}
-SPLITS = ("train", "val", "valid", "dev", "test", "test2016")
-LANGUAGES = ("de", "en", "ja")
+# Takes the place of Python: writes the commands down, and gives what the recipes read.
+STAND_IN = """#!/bin/sh
+case $1 in
+  */step.py)
+    shift
+    while [ "$1" = --stdout ] || [ "$1" = --stdin ]; do
+      [ "$1" = --stdout ] || shift
+      shift
+    done
+    output=$1
+    shift
+    printf '%s\\037' "$@" >> "$LOG"
+    printf '\\036' >> "$LOG"
+    [ "$1" != train ] || { mkdir -p "$output/raw" && : > "$output/raw/test.target.txt"; } ;;
+  */value.py) echo 0.5 ;;
+  */table.py) echo "$3"; cat ;;
+  *) exit 0 ;;
+esac
+"""
 
 
-def test_every_recipe_is_in_the_table():
-    table = (FOLDER / "README.md").read_text()
-    for recipe in FOLDER.glob("*.sh"):
-        assert recipe.name == "common.sh" or f"`{recipe.name}`" in table
-        subprocess.run(["bash", "-n", recipe], check=True)
-
-
-SCORES = '{"bleu": 30.984, "chrf": 37.5}'
-
-
-def commands_of(recipe: Path, tmp_path: Path) -> list[list[str]]:
-    """Run a recipe over an empty corpus with a program that only writes its arguments down."""
-    log, stub = tmp_path / "log", tmp_path / "stub"
-    stub.write_text(
-        f'#!/bin/sh\nprintf "%s\\037" "$@" >> {log}\nprintf "\\036" >> {log}\n'
-        f"[ \"$1\" != eval ] || echo '{SCORES}'\n"
-        '[ "$1" != generate ] || { mkdir -p "$OUT/copy50" && : > "$OUT/copy50/test.src"; }\n'
-    )
-    stub.chmod(0o755)
-    for split in SPLITS:
-        for language in LANGUAGES:
-            (tmp_path / f"{split}.{language}").touch()
-    settings = {"DATA": str(tmp_path), "OUT": str(tmp_path / "runs"), "NMTFLEX": str(stub)}
-    settings["PYTHON"] = "true"  # reads what the program would have written
-    subprocess.run(["bash", recipe], env=os.environ | settings, check=True, timeout=60)
-    return [line.split("\x1f")[:-1] for line in log.read_text().split("\x1e")[:-1]]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_program_takes_every_command(name, tmp_path):
+@pytest.fixture(scope="module")
+def subcommands() -> Any:
     assert cli.main(["--version"]) == 0  # imports the subcommands
-    group = typer.main.get_command(cli.app)
-    commands = commands_of(FOLDER / name, tmp_path)
-    assert Counter(command[0] for command in commands) == COMMANDS[name]
+    return typer.main.get_command(cli.app).commands
+
+
+@pytest.fixture
+def log_of(tmp_path, bash):
+    """Run a recipe over an empty corpus with a program that does nothing; return its commands."""
+
+    def run(name: str, **settings: object) -> tuple[list[list[str]], str]:
+        log, stand_in, data = tmp_path / "log", tmp_path / "python", tmp_path / "data"
+        stand_in.write_text(STAND_IN)
+        stand_in.chmod(0o755)
+        for file in [*RECIPES[name].files, "model.bin"]:
+            (data / file).parent.mkdir(parents=True, exist_ok=True)
+            (data / file).touch()
+        (tmp_path / "out").mkdir()
+        own = {"DATA": data, "KYTEA_MODEL": data / "model.bin", "PYTHON": stand_in, "LOG": log}
+        done = bash(FOLDER / name, **own, **settings)
+        assert done.returncode == 0, done.stderr
+        text = log.read_text()
+        return [line.split("\x1f")[:-1] for line in text.split("\x1e")[:-1]], done.stdout
+
+    return run
+
+
+def test_every_recipe_is_listed_and_tested():
+    table = (FOLDER / "README.md").read_text()
+    others = {"demo.sh", "benchmark_preprocess.sh"}
+    found = {path.name for path in FOLDER.glob("*.sh")}
+    assert found == RECIPES.keys() | SOURCED | others
+    for name in found:
+        subprocess.run(["bash", "-n", FOLDER / name], check=True)
+        assert name in SOURCED or f"`{name}`" in table
+
+
+@pytest.mark.parametrize("scale", ["full", "small"])
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_program_takes_every_command(name, scale, log_of, subcommands, command_line):
+    commands, printed = log_of(name, SCALE=scale)
+    expected = getattr(RECIPES[name], scale)
+    assert Counter(command for command, *_ in commands) == expected
+    assert f"({scale}: " in printed  # the table says its sizes
     for command, *arguments in commands:
-        group.commands[command].make_context(command, arguments)
+        if command == "generate":
+            group = subcommands["generate"]
+            group.commands[arguments[0]].make_context(arguments[0], arguments[1:])
+        elif command == "tokenize":
+            subcommands[command].make_context(command, arguments)
+        else:  # there is nothing to read, which is exit 1; a mistake in the options is exit 2
+            outcome = command_line(command, *arguments)
+            assert outcome.code == 1, (command, arguments, outcome.err)
 
 
-def printed_by(tmp_path: Path, call: str, output: str) -> str:
-    """Return what a function of common.sh prints where the program prints ``output``."""
-    stub = tmp_path / "stub"
-    stub.write_text(f"#!/bin/sh\necho '{output}'\n")
-    stub.chmod(0o755)
-    done = subprocess.run(
-        ["bash", "-c", f"source {FOLDER / 'common.sh'}; {call}"],
-        env=os.environ | {"NMTFLEX": str(stub)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
-
-
-def test_the_chosen_threshold_is_read_from_the_sweep(tmp_path):
-    for tau in ("0.2", '"inf"', "1.3862943611198906"):
-        sweep = f'{{"points": [{{"tau": 0.1}}], "chosen": {{"tau": {tau}, "bleu": 3.5}}}}'
-        assert printed_by(tmp_path, "chosen_tau run 0.1", sweep) == tau.strip('"') + "\n"
-    none = '{"points": [{"tau": 0.1}], "chosen": null}'
-    assert printed_by(tmp_path, "chosen_tau run 0.1 --baseline 99", none) == ""
-
-
-def test_the_validation_bleu_is_read_from_eval(tmp_path):
-    assert printed_by(tmp_path, "valid_bleu run", SCORES) == "30.984\n"
-
-
-@pytest.mark.parametrize("name", WITH_DATA)
-def test_a_missing_corpus_is_named(name, tmp_path):
-    recipe = FOLDER / name
-    done = subprocess.run(
-        ["bash", recipe],
-        env=os.environ | {"DATA": str(tmp_path), "NMTFLEX": "false"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.mark.parametrize("name", RECIPES)
+def test_another_scale_or_program_is_refused(name, bash, tmp_path):
+    done = bash(FOLDER / name, DATA=tmp_path, SCALE="tiny")
+    assert (done.returncode, done.stderr) == (1, f"{name}: SCALE is full or small, not tiny\n")
+    done = bash(FOLDER / name, DATA=tmp_path, NMTFLEX="false")
     assert done.returncode == 1
-    assert done.stderr.startswith(f"{recipe.name}: {tmp_path}/train.")
-    assert "is missing; set DATA" in done.stderr
+    assert done.stderr == (
+        f"{name}: false does not run; install nmtflex, or set NMTFLEX to the command that runs "
+        f"it\n"
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in RECIPES if RECIPES[name].files])
+def test_a_missing_corpus_is_named(name, bash, tmp_path):
+    model = tmp_path / "model.bin"
+    model.touch()
+    done = bash(FOLDER / name, KYTEA_MODEL=model)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{name}: set DATA to the folder of ")
+    assert done.stderr.count("\n") == 1
+    done = bash(FOLDER / name, KYTEA_MODEL=model, DATA=tmp_path / "nowhere")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{name}: {tmp_path}/nowhere/")
+    assert done.stderr.endswith(" is missing; set DATA to the folder of the corpus\n")
+
+
+@pytest.mark.parametrize("name", ["aspec_en_ja.sh", "aspec_en_ja_char.sh"])
+def test_aspec_says_where_to_apply_and_what_it_needs(name, bash, tmp_path):
+    assert "https://jipsti.jst.go.jp/aspec/" in bash(FOLDER / name).stderr
+    done = bash(FOLDER / name, DATA=tmp_path, KYTEA_MODEL="nowhere.bin")
+    assert done.stderr.startswith(f"{name}: KYTEA_MODEL=nowhere.bin is no file; set it to a model")
+    for file in (name, "aspec.sh"):
+        assert "curl" not in (FOLDER / file).read_text()
+
+
+def test_updates_shorten_every_training(log_of):
+    commands, printed = log_of("small_parallel_en_ja.sh", UPDATES=7, SEEDS=4)
+    trainings = [line for line in commands if line[0] in ("train", "finetune")]
+    assert len(trainings) == 6
+    for line in trainings:
+        assert line[line.index("--updates") + 1] == "7"
+        assert line[line.index("--seed") + 1] == "4"
+    assert "seeds 4) [a trial of 7 updates]" in printed
+
+
+def test_a_recipe_stops_at_a_failed_step(bash, tmp_path):
+    program = tmp_path / "program"
+    program.write_text(
+        '#!/bin/sh\ncase $1 in\n  --version) echo nmtflex 1.2.3 ;;\n  preprocess) mkdir "$3" ;;\n'
+        "  train) echo nmtflex: error: no memory >&2; exit 1 ;;\nesac\n"
+    )
+    program.chmod(0o755)
+    for file in RECIPES["iwslt14_de_en.sh"].files:
+        (tmp_path / file).touch()
+    done = bash(FOLDER / "iwslt14_de_en.sh", DATA=tmp_path, NMTFLEX=program)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "nmtflex: error: no memory"
+    assert done.stdout == ""  # no table
