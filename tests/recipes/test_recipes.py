@@ -146,8 +146,7 @@ def test_another_scale_or_program_is_refused(name, bash, tmp_path):
     done = bash(FOLDER / name, DATA=tmp_path, NMTFLEX="false")
     assert done.returncode == 1
     assert done.stderr == (
-        f"{name}: false does not run; install nmtflex, or set NMTFLEX to the command that runs "
-        f"it\n"
+        f"{name}: false does not run; install nmtflex, or set NMTFLEX to the command that runs it\n"
     )
 
 

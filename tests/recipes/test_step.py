@@ -96,7 +96,7 @@ def test_folders_and_times_may_change(step):
 
 
 def test_what_is_deleted_is_made_again(step):
-    step(f"--stdout out/s.json {'eval --x ./train.en'}")
+    step("--stdout out/s.json eval --x ./train.en")
     Path("out/s.json").unlink()
     assert step("--stdout out/s.json eval --x ./train.en --y 2")[0] == 0
     assert json.loads(Path("out/s.json").read_text()) == {"bleu": 1}
