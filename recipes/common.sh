@@ -33,7 +33,9 @@ export RECIPE NMTFLEX NMTFLEX_VERSION
 # need FILE...: each of the corpus's files must be there and whole, plain or compressed.
 need() {
   [ -n "${DATA:-}" ] || stop "set DATA to the folder of the corpus; see the head of $0"
-  "$PYTHON" "$RECIPES/corpus.py" need "${@/#/$DATA/}"
+  local file files=()
+  for file in "$@"; do files+=("$DATA/$file"); done
+  "$PYTHON" "$RECIPES/corpus.py" need "${files[@]}"
 }
 
 # step OUTPUT COMMAND...: an nmtflex command, left out where its output is there (see step.py).

@@ -258,8 +258,13 @@ def main(arguments: list[str]) -> int:
     try:
         return Step(Path(output), command, stdin, stdout).run()
     except StepError as error:
-        sys.stderr.write(f"{os.environ.get('RECIPE', 'step.py')}: {error}\n")
-        return 1
+        message = str(error)
+    except OSError as error:  # a full disk, say
+        message = (
+            f"{error.filename or output}: {error.strerror}; mend that and run the recipe again"
+        )
+    sys.stderr.write(f"{os.environ.get('RECIPE', 'step.py')}: {message}\n")
+    return 1
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 #
 #   DATA=path/to/wmt17 FETCH=yes recipes/wmt17.sh         # fetches some GB into DATA/LANG-en first
 #   DATA=... PAIRS=en-tr recipes/wmt17.sh                 # the smallest: 207,373 pairs
-#   DATA=... PAIRS=en-de SCALE=small recipes/wmt17.sh
+#   DATA=... SCALE=small recipes/wmt17.sh
 #
 # DATA holds a folder de-en for the pair en-de and so on, with TRAIN, VALID and TEST, each .de and
 # .en: Moses tokens, truecased (.gz, .xz or .zst will do). VALID is newstest2015 and TEST
@@ -13,22 +13,23 @@
 # 128, a million updates (the paper's had eight workers), validated every 30 minutes; K 32 and 64,
 # with and without position encodings; four scoring pairs at K 64; beam 10, which the paper gives
 # for its toy task alone.
-# Small: the first 5,000 pairs, 2,000 merges, one layer of 128 units, Adam 1e-3, 300 updates,
-# validated every 100, beam 5.
+# Small: Turkish alone, the first 5,000 pairs, 2,000 merges, one layer of 128 units, Adam 1e-3, 150
+# updates, beam 5.
 source "$(dirname "$0")/common.sh"
 source "$RECIPES/fetch.sh"
-pairs=${PAIRS:-en-cs en-de en-fi en-tr}
 TRAIN=${TRAIN:-corpus.tc}
 TEST=${TEST:-newstest2016.tc}
 STATMT=${STATMT:-https://data.statmt.org}   # or a mirror
 [ -n "${DATA:-}" ] || stop "set DATA to the folder of the corpus; see the head of $0"
 
 if small; then
+  pairs=${PAIRS:-en-tr}
   corpus=(--max-pairs 5000 --bpe 2000) beam=5
   model=(--embedding-size 128 --encoder-size 128 --decoder-size 128 --dropout 0.2)
-  training=(--lr 1e-3 --updates "${UPDATES:-300}" --validate-every 100)
-  sizes="small: first 5,000 pairs, 2,000 merges, one layer of 128 units, 300 updates, beam 5"
+  training=(--lr 1e-3 --updates "${UPDATES:-150}")
+  sizes="small: first 5,000 pairs, 2,000 merges, one layer of 128 units, 150 updates, beam 5"
 else
+  pairs=${PAIRS:-en-cs en-de en-fi en-tr}
   corpus=(--bpe 16000) beam=10
   model=(--embedding-size 512 --encoder-size 512 --decoder-size 512 --dropout 0.2
     --encoder-layers 2 --decoder-layers 2)

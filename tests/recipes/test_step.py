@@ -188,6 +188,14 @@ def test_a_missing_input_is_named(step):
     assert line.startswith("some.sh: out/p is missing, which out/r is made from; if an earlier")
 
 
+def test_what_the_system_refuses_is_one_line(step):
+    Path("out").touch()
+    assert step(f"out/p {PREPARE}") == (
+        1,
+        "some.sh: out/p.step: Not a directory; mend that and run the recipe again",
+    )
+
+
 def test_a_damaged_stamp_is_named(step):
     step(f"out/p {PREPARE}")
     Path("out/p.step").write_text("{")
