@@ -8,23 +8,24 @@
 #
 # Full: L 10, 50, 100, 200; K 1, 4, 16, 32, 64; two layers of 256 units (the encoder's each way),
 # 256 embedding units, dropout 0.2, Adam 1e-4, batches of 128, 200,000 updates, validated every
-# 2,000; beam 10. The scoring pairs are compared at the greatest L with K 32.
-# Small, a subset: L 10 and 50, K 1 and 32, with encodings; one layer of 128 units each way, 256
-# decoder and 64 embedding units, no dropout, Adam 2e-3, two epochs = 1,564 updates, bfloat16.
+# 2,000; beam 10. The scoring pairs are compared at the last L with K 32.
+# Small, a subset: none, global and K 32 with encodings at L 10 and 50; one layer of 128 units each
+# way, 256 decoder and 64 embedding units, no dropout, Adam 2e-3, two epochs = 1,564 updates,
+# bfloat16 (fast on a CPU with AVX-512 BF16 or AMX alone).
 #
-# Another subset: LENGTHS="10 50", SLOTS="1 32", PLAIN="32" (the K that are trained without
+# Another subset: LENGTHS="10 50", SLOTS="1 32" (K), PLAIN="32" (the K that are trained without
 # encodings too), and for the small size EPOCHS.
 source "$(dirname "$0")/common.sh"
 
 if small; then
-  lengths=${LENGTHS:-10 50} slots=${SLOTS:-1 32} plain=${PLAIN:-} pairs=""
+  lengths=${LENGTHS:-10 50} slots=${SLOTS:-32} plain=${PLAIN:-} pairs=""
   model=(--embedding-size 64 --encoder-size 128 --decoder-size 256 --dropout 0)
   training=(--lr 2e-3 $(epochs "${EPOCHS:-2}") --validate-every 500 --dtype bfloat16)
   sizes="small: one layer, 128 + 128 and 256 units, ${EPOCHS:-2} epochs, seed 1"
 else
   lengths=${LENGTHS:-10 50 100 200} slots=${SLOTS:-1 4 16 32 64}
   plain=${PLAIN:-$slots}
-  pairs="softmax-softmax softmax-sigmoid sigmoid-sigmoid"   # sigmoid-softmax is memory-32
+  pairs="softmax-softmax softmax-sigmoid sigmoid-sigmoid"   # sigmoid-softmax is memory32
   model=(--embedding-size 256 --encoder-size 256 --decoder-size 256 --dropout 0.2
     --encoder-layers 2 --decoder-layers 2)
   training=(--lr 1e-4 --updates "${UPDATES:-200000}" --validate-every 2000)
@@ -63,7 +64,7 @@ for pair in $pairs; do
     --encoder-scoring "${pair%-*}" --decoder-scoring "${pair#*-}"
 done
 
-# Learning curves of the longest sequences (figure 3).
+# Learning curves at the last L (figure 3).
 step "$OUT/copy$length-learning.png" plot "${runs[@]}" --kind learning \
   --output "$OUT/copy$length-learning.png"
 

@@ -48,7 +48,7 @@ RECIPES = {
     "copy_task.sh": Recipe(
         [],
         {"generate": 4, "preprocess": 4, "train": 51, "eval": 51, "plot": 1, "translate": 10},
-        {"generate": 2, "preprocess": 2, "train": 8, "eval": 8, "plot": 1},
+        {"generate": 2, "preprocess": 2, "train": 6, "eval": 6, "plot": 1},
     ),
     "aspec_en_ja.sh": Recipe(ASPEC, aspec, aspec),
     "aspec_en_ja_char.sh": Recipe(ASPEC, aspec_char, aspec_char),
