@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,6 +139,29 @@ def test_the_program_takes_every_command(name, scale, log_of, subcommands, comma
         else:  # there is nothing to read, which is exit 1; a mistake in the options is exit 2
             outcome = command_line(command, *arguments)
             assert outcome.code == 1, (command, arguments, outcome.err)
+
+
+PAPERS = {
+    "copy_task.sh": "--encoder-layers 2 --decoder-layers 2 --embedding-size 256 --encoder-size 256 "
+    "--decoder-size 256 --dropout 0.2 --lr 1e-4 --batch-sentences 128 --updates 200000",
+    "aspec_en_ja.sh": "--decoder bahdanau --score additive --embedding-size 1000 --encoder-size "
+    "1000 --decoder-size 1000 --bottleneck 600 --dropout 0 --batch-sentences 32 --lr 1e-4 "
+    "--halve-from 4 --epochs 6 --clip 3",
+    "aspec_en_ja_char.sh": "--decoder-size 1000 --bottleneck 600 --batch-sentences 64 --lr 1e-4 "
+    "--halve-from 4 --epochs 6 --clip 3",
+    "wmt15_de_en.sh": "--decoder-size 1000 --batch-sentences 64 --lr 1e-4 --halve-from 4",
+    "wmt17.sh": "--embedding-size 512 --encoder-size 512 --decoder-size 512 --encoder-layers 2 "
+    "--dropout 0.2 --lr 1e-4 --batch-sentences 128 --updates 1000000 --validate-every 30m",
+}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_full_size_is_the_papers(name, log_of):
+    words = PAPERS[name].split()
+    settings = set(zip(words[::2], words[1::2], strict=True))
+    commands, _ = log_of(name)
+    for line in commands:
+        assert line[0] != "train" or settings <= set(pairwise(line))
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -113,6 +113,16 @@ def test_a_side_output_that_is_deleted_is_made_again(step):
     assert step(line) == (0, "-- out/s.json is there")
 
 
+def test_inputs_may_have_one_name(step):
+    Path("other").mkdir()
+    Path("other/train.en").write_text("a\n")
+    line = "--stdout out/s.json eval --hypothesis ./train.en --reference other/train.en"
+    assert step(line)[0] == 0
+    assert step(line) == (0, "-- out/s.json is there")
+    Path("other/train.en").write_text("b\n")
+    assert "was made from another other/train.en" in step(line)[1]
+
+
 def test_standard_input_is_an_input(step):
     line = "--stdin train.en --stdout out/t tokenize"
     assert step(line)[0] == 0
