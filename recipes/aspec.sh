@@ -3,6 +3,7 @@
 # ASPEC is licensed, and no recipe fetches it.
 [ -n "${DATA:-}" ] || stop "set DATA to the folder of ASPEC-JE, which needs a signed licence:" \
   "apply at https://jipsti.jst.go.jp/aspec/"
+export REMEDY="set DATA to the folder of ASPEC-JE, from https://jipsti.jst.go.jp/aspec/"
 # WAT scores KyTea's words; its own scores take jp-0.4.2-utf8-1.mod.
 [ -f "${KYTEA_MODEL:-}" ] || stop "KYTEA_MODEL=${KYTEA_MODEL:-} is no file; set it to a model of" \
   "KyTea, from http://www.phontron.com/kytea/model.html"

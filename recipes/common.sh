@@ -26,6 +26,8 @@ case $SCALE in
   small) OUT=${OUT:-runs/small} ;;
   *) stop "SCALE is full or small, not $SCALE" ;;
 esac
+"$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+  stop "PYTHON=$PYTHON is no Python 3.11 or newer; set it to one"
 NMTFLEX_VERSION=$($NMTFLEX --version) ||
   stop "$NMTFLEX does not run; install nmtflex, or set NMTFLEX to the command that runs it"
 export RECIPE NMTFLEX NMTFLEX_VERSION

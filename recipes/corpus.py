@@ -36,7 +36,8 @@ def find(path: Path) -> Path:
     halves = [*path.parent.glob(f"{path.name}*.part")]
     if halves:
         raise CorpusError(f"{path} is half fetched ({halves[0]}); fetch the rest of it")
-    raise CorpusError(f"{path} is missing; set DATA to the folder of the corpus")
+    remedy = os.environ.get("REMEDY", "set DATA to the folder of the corpus")
+    raise CorpusError(f"{path} is missing; {remedy}")
 
 
 def check_sum(file: Path) -> None:

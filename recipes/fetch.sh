@@ -1,4 +1,5 @@
 # Sourced by the recipes whose corpora may be fetched (FETCH=yes).
+export REMEDY="set DATA to the folder of the corpus, or FETCH=yes to fetch it into DATA"
 
 # fetch URL FILE: a gzip file. It takes its name when it is whole; until then FILE.part grows.
 fetch() {

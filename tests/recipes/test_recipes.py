@@ -165,9 +165,11 @@ def test_the_full_size_is_the_papers(name, log_of):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_another_scale_or_program_is_refused(name, bash, tmp_path):
+def test_another_scale_python_or_program_is_refused(name, bash, tmp_path):
     done = bash(FOLDER / name, DATA=tmp_path, SCALE="tiny")
     assert (done.returncode, done.stderr) == (1, f"{name}: SCALE is full or small, not tiny\n")
+    done = bash(FOLDER / name, DATA=tmp_path, PYTHON="false")
+    assert done.stderr == f"{name}: PYTHON=false is no Python 3.11 or newer; set it to one\n"
     done = bash(FOLDER / name, DATA=tmp_path, NMTFLEX="false")
     assert done.returncode == 1
     assert done.stderr == (
@@ -186,7 +188,10 @@ def test_a_missing_corpus_is_named(name, bash, tmp_path):
     done = bash(FOLDER / name, KYTEA_MODEL=model, DATA=tmp_path / "nowhere")
     assert done.returncode == 1
     assert done.stderr.startswith(f"{name}: {tmp_path}/nowhere/")
-    assert done.stderr.endswith(" is missing; set DATA to the folder of the corpus\n")
+    assert " is missing; set DATA to the folder of " in done.stderr
+    assert ("FETCH=yes" in done.stderr) == name.startswith("wmt")
+    assert ("https://jipsti.jst.go.jp/aspec/" in done.stderr) == name.startswith("aspec")
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["aspec_en_ja.sh", "aspec_en_ja_char.sh"])
