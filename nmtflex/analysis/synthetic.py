@@ -34,12 +34,12 @@ from nmtflex.decoding.ensemble import Ids
 from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.model.device import open_device, storage_dtype
+from nmtflex.model.freeze import freeze
 from nmtflex.model.seq2seq import Seq2Seq, StepOutput, build_model
 from nmtflex.text.vocabulary import EOS_ID
 
 MECHANISMS: tuple[AttentionConfig, ...] = (FlexibleConfig(), GlobalConfig(), MemoryConfig(K=64))
 SEED = 1
-WORDS = 5000  # of each vocabulary
 GATE = 0.5
 FIRST_WORD = 4  # the ids before it are specials
 NEVER = -1e4  # logit of the end of sentence; finite, since the last step has nothing else to choose
@@ -49,18 +49,31 @@ class Wanted(NamedTuple):
     """What is to be measured."""
 
     lengths: Sequence[int]  # source positions
-    steps: int  # target tokens a sentence, the end of sentence counted
+    steps: int  # target tokens a sentence, the end of sentence counted; 0 for the source's
+    words: int  # entries of each vocabulary
     repeats: int
     tau: float  # of flexible attention
     beam: int
     batch_sentences: int  # at most
     device: DeviceConfig
 
+    def steps_at(self, length: int) -> int:
+        """Return the target tokens of a source of ``length`` positions."""
+        return self.steps or length
+
     @property
     def sentences(self) -> int:
         """Sentences decoded together: as many at each length as translate takes at the longest."""
         count = self.batch_sentences
         return len(next(batches([max(self.lengths)] * count, count, self.beam)))
+
+
+class Clocked(NamedTuple):
+    """What one decoding took."""
+
+    milliseconds: float  # a target token, once the source was read
+    encoder: float  # seconds until it was
+    whole: float  # seconds
 
 
 class Row(NamedTuple):
@@ -71,6 +84,7 @@ class Row(NamedTuple):
     milliseconds: Times  # a target token, once the source was read
     ratio: Ratio  # of the milliseconds to those at the shortest length
     encoder: Times  # seconds until a batch is read
+    whole: Times  # seconds of decoding a batch, reading it included
     cps: float | None  # score computations a step
     peak_memory: int  # bytes
 
@@ -82,6 +96,7 @@ class Row(NamedTuple):
             "milliseconds_per_target_token": self.milliseconds.to_dict(),
             "ratio_to_shortest": self.ratio._asdict(),
             "encoder_seconds": self.encoder.to_dict(),
+            "seconds": self.whole.to_dict(),
             "cps": self.cps,
             "peak_memory_bytes": self.peak_memory,
         }
@@ -148,35 +163,35 @@ class Subject:
     """A mechanism, and random sources of one length to decode.
 
     Args:
-        paced: The model.
+        model: What decodes.
         wanted: Beam, steps and sentences.
         length: Source positions.
     """
 
-    def __init__(self, paced: Paced, wanted: Wanted, length: int) -> None:
+    def __init__(self, model: Seq2Seq, wanted: Wanted, length: int) -> None:
+        steps = wanted.steps_at(length)
         draw = torch.Generator().manual_seed(SEED)
         shape = (wanted.sentences, length)
         self.length = length
-        self._sources: list[Ids] = torch.randint(FIRST_WORD, WORDS, shape, generator=draw).tolist()
-        self._paced = paced
-        self._search = SearchConfig(beam=wanted.beam, max_length=wanted.steps - 1)
-        self._tokens = wanted.steps * wanted.sentences
+        self._sources: list[Ids] = torch.randint(
+            FIRST_WORD, wanted.words, shape, generator=draw
+        ).tolist()
+        self._paced = Paced(model, steps)
+        self._search = SearchConfig(beam=wanted.beam, max_length=steps - 1)
+        self._tokens = steps * wanted.sentences
 
     def decode(self, tally: Tally | None = None) -> None:
         """Search the translations of all sources."""
         beam_search([self._paced], self._sources, self._search, tally)
 
-    def clock(self) -> tuple[float, float]:
-        """Decode.
-
-        Returns:
-            The milliseconds a target token once the source was read, and the seconds before.
-        """
+    def clock(self) -> Clocked:
+        """Decode once."""
         begin = now()
         self.decode()
         end = now()
         self._paced.forget()
-        return 1000 * (end - self._paced.read) / self._tokens, self._paced.read - begin
+        read = self._paced.read
+        return Clocked(1000 * (end - read) / self._tokens, read - begin, end - begin)
 
     def cps(self) -> float | None:
         """Decode and count the score computations a step."""
@@ -201,7 +216,7 @@ def random_model(attention: AttentionConfig, wanted: Wanted) -> Seq2Seq:
         decoder_size=256,
     )
     autocast = wanted.device.dtype == "bfloat16"
-    model = build_model(config, WORDS, WORDS, max(wanted.lengths), autocast)
+    model = build_model(config, wanted.words, wanted.words, max(wanted.lengths), autocast)
     mechanism = model.decoder.attention
     with torch.no_grad():
         model.output.projection.bias[EOS_ID] = NEVER
@@ -209,7 +224,9 @@ def random_model(attention: AttentionConfig, wanted: Wanted) -> Seq2Seq:
             mechanism.gate.v.weight.zero_()
             mechanism.gate.v.bias.fill_(math.log(GATE / (1 - GATE)))
             mechanism.set_threshold(wanted.tau)
-    return model.to(device, storage_dtype(wanted.device)).eval()
+    model = model.to(device, storage_dtype(wanted.device)).eval()
+    freeze(model)
+    return model
 
 
 def bench_synthetic(
@@ -229,21 +246,20 @@ def bench_synthetic(
         DataError: A process died.
     """
     cases = list(product(mechanisms, wanted.lengths))
-    models = {one.kind: Paced(random_model(one, wanted), wanted.steps) for one in mechanisms}
+    models = {one.kind: random_model(one, wanted) for one in mechanisms}
     subjects = [Subject(models[one.kind], wanted, length) for one, length in cases]
     report(f"counting; {wanted.sentences} sentences a batch")
     counts = [one.cps() for one in subjects]
     for one in subjects[:: len(wanted.lengths)]:
         one.decode()  # the warm-up: the way that counts is another
-    clocked: list[list[tuple[float, float]]] = [[] for _ in cases]
+    clocked: list[list[Clocked]] = [[] for _ in cases]
     for number in range(wanted.repeats):
         report(f"round {number + 1} of {wanted.repeats}")
         for one, rounds in zip(subjects, clocked, strict=True):
             rounds.append(one.clock())
     report("peak memory, each mechanism and length in a process of its own")
     peaks = [in_fresh_process(_peak_of, one, wanted, length) for one, length in cases]
-    per_token = [Times([one for one, _ in rounds]) for rounds in clocked]
-    encoder = [Times([one for _, one in rounds]) for rounds in clocked]
+    per_token = [Times([one.milliseconds for one in rounds]) for rounds in clocked]
     shortest = [place - place % len(wanted.lengths) for place in range(len(cases))]
     return [
         Row(
@@ -251,7 +267,8 @@ def bench_synthetic(
             length=length,
             milliseconds=per_token[place],
             ratio=ratio(per_token[place], per_token[shortest[place]]),
-            encoder=encoder[place],
+            encoder=Times([one.encoder for one in clocked[place]]),
+            whole=Times([one.whole for one in clocked[place]]),
             cps=counts[place],
             peak_memory=peaks[place],
         )
@@ -262,5 +279,5 @@ def bench_synthetic(
 def _peak_of(attention: AttentionConfig, wanted: Wanted, length: int) -> int:
     """Decode once in a process that has done nothing else, and return its peak memory in bytes."""
     model = random_model(attention, wanted)
-    Subject(Paced(model, wanted.steps), wanted, length).decode()
+    Subject(model, wanted, length).decode()
     return peak_memory(model.device)

@@ -205,7 +205,8 @@ def _bench_synthetic(
 
     wanted = Wanted(
         lengths=config.source_lengths,
-        steps=config.steps or 50,
+        steps=50 if config.steps is None else config.steps,
+        words=config.words or 5000,
         repeats=config.repeats,
         tau=float(threshold.tau or SYNTHETIC_TAU),
         beam=search.beam,
@@ -224,6 +225,7 @@ def _bench_synthetic(
         "beam": wanted.beam,
         "sentences": wanted.sentences,
         "steps": wanted.steps,
+        "words": wanted.words,
     }
     _write(config, place, {**settings, **how, "rows": [row.to_dict() for row in rows]})
 
@@ -237,6 +239,7 @@ def _print_synthetic(rows: list[SyntheticRow], tau: float) -> None:
         "times the shortest",
         "CPS",
         "encoder, s",
+        "whole batch, s",
         "peak memory, MB",
     )
     print_table(
@@ -250,6 +253,7 @@ def _print_synthetic(rows: list[SyntheticRow], tau: float) -> None:
                 f"{row.ratio.median:.2f}",
                 "" if row.cps is None else f"{row.cps:.2f}",
                 f"{row.encoder.median:.3f}",
+                f"{row.whole.median:.3f}",
                 f"{row.peak_memory / MEGABYTE:,.0f}",
             )
             for row in rows

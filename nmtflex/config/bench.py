@@ -52,7 +52,7 @@ class BenchConfig(Config):
         bool,
         Opt(
             "Instead of runs, a model of random weights (seed 1; embeddings of 128 units, encoder "
-            "128 a direction, decoder 256, --decoder bahdanau, 5,000 words) over lengths of the "
+            "128 a direction, decoder 256, --decoder bahdanau) over lengths of the "
             "source: flexible attention with its gate at 0.5 and a focus that goes evenly from the "
             "first position to the last; global; memory with K = 64. All lengths have as many "
             "sentences a batch as translate takes at the longest.",
@@ -67,9 +67,17 @@ class BenchConfig(Config):
         int | None,
         Opt(
             "Target tokens a sentence of --synthetic, end of sentence counted; all hypotheses "
-            "have as many (default 50).",
-            ge=2,
+            "have as many. 0 takes as many as the source has, as characters do (default 50).",
+            ge=0,
             le=100_000,
+        ),
+    ] = None
+    words: Annotated[
+        int | None,
+        Opt(
+            "Entries of each vocabulary of --synthetic; characters have some 200 (default 5000).",
+            ge=20,
+            le=1_000_000,
         ),
     ] = None
     json: Annotated[
@@ -98,8 +106,13 @@ class BenchConfig(Config):
         if instead:
             idle |= dict.fromkeys(("split", "sentences"), f"is for runs, not for --{instead[0]}")
         if not self.synthetic:
-            idle |= dict.fromkeys(("lengths", "steps"), "has no effect without --synthetic")
-        return self._length_faults() + [
+            idle |= dict.fromkeys(
+                ("lengths", "steps", "words"), "has no effect without --synthetic"
+            )
+        faults = self._length_faults()
+        if self.steps == 1 or (self.steps == 0 and 1 in self.source_lengths):
+            faults.append("--steps must be at least 2: one for the end of sentence alone is none")
+        return faults + [
             f"{flag_of(name, options_of(type(self))[name][1])} {value} {why}"
             for name, why in idle.items()
             if (value := getattr(self, name)) is not None

@@ -119,7 +119,7 @@ def test_synthetic(command_line, at_home):
 def test_json_of_synthetic(command_line, at_home):
     result = command_line("bench", *SYNTHETIC, "--tau", "inf", "--json", *QUICK)
     found = json.loads(result.out)
-    assert set(found) == ABOUT | {"seed", "tau", "beam", "sentences", "steps", "rows"}
+    assert set(found) == ABOUT | {"seed", "tau", "beam", "sentences", "steps", "words", "rows"}
     settings = ("seed", "tau", "beam", "sentences", "steps")
     assert [found[name] for name in settings] == [1, "inf", 2, 3, 3]
     assert len(found["rows"]) == 6
@@ -141,7 +141,10 @@ def test_json_of_synthetic(command_line, at_home):
         (["--kernels", "--steps", "9"], "--steps 9 has no effect without --synthetic"),
         (["RUN", "--repeats", "0"], "--repeats must be at least 1, not 0"),
         (["RUN", "--sentences", "0"], "--sentences must be at least 1, not 0"),
-        (["--synthetic", "--steps", "1"], "--steps must be at least 2, not 1"),
+        (["--synthetic", "--steps", "1"], "--steps must be at least 2: one for the end"),
+        (["--synthetic", "--lengths", "1,5", "--steps", "0"], "--steps must be at least 2"),
+        (["--kernels", "--words", "99"], "--words 99 has no effect without --synthetic"),
+        (["--synthetic", "--words", "9"], "--words must be at least 20, not 9"),
         (["--synthetic", "--lengths", "9,5"], "that rise from at least 1, not '9,5'"),
         (["--synthetic", "--lengths", "0,5"], "that rise from at least 1, not '0,5'"),
         (["--synthetic", "--lengths", "few"], "that rise from at least 1, not 'few'"),

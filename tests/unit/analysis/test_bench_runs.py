@@ -259,7 +259,7 @@ def test_a_processor_without_a_name(monkeypatch):
 
 
 def random_sources(lengths: list[int], steps: int = 4, **options) -> synthetic.Wanted:
-    usual = {"repeats": 2, "tau": 1.2, "beam": 2, "batch_sentences": 3}
+    usual = {"words": 500, "repeats": 2, "tau": 1.2, "beam": 2, "batch_sentences": 3}
     device = DeviceConfig(threads=1)
     return synthetic.Wanted(lengths, steps, **(usual | options), device=device)
 
@@ -302,7 +302,7 @@ def test_every_hypothesis_lives_for_all_steps_and_the_focus_travels(monkeypatch)
         return attend(self, query, feedback, memory, rows, state, trace)
 
     monkeypatch.setattr(FlexibleAttention, "forward", note)
-    synthetic.Subject(synthetic.Paced(model, wanted.steps), wanted, 7).decode()
+    synthetic.Subject(model, wanted, 7).decode()
     assert seen == [
         (3, {0.0}, {0.5}),
         (6, {2.0}, {0.5}),
@@ -313,15 +313,25 @@ def test_every_hypothesis_lives_for_all_steps_and_the_focus_travels(monkeypatch)
 
 def test_reading_the_source_is_not_a_token_s_time(monkeypatch):
     wanted = random_sources([7], steps=5)
-    paced = synthetic.Paced(synthetic.random_model(GlobalConfig(), wanted), wanted.steps)
+    model = synthetic.random_model(GlobalConfig(), wanted)
     looks = iter([10.0, 14.0, 14.75])  # begin, read, end
     monkeypatch.setattr(bench, "time", SimpleNamespace(perf_counter=lambda: next(looks)))
-    milliseconds, encoder = synthetic.Subject(paced, wanted, 7).clock()
-    assert encoder == 4
-    assert milliseconds == pytest.approx(750 / (3 * 5))
+    clocked = synthetic.Subject(model, wanted, 7).clock()
+    assert (clocked.encoder, clocked.whole) == (4, 4.75)
+    assert clocked.milliseconds == pytest.approx(750 / (3 * 5))
+
+
+def test_as_many_steps_as_the_source_has_positions():
+    wanted = random_sources([3, 6], steps=0)
+    model = synthetic.random_model(GlobalConfig(), wanted)
+    calls = []
+    model.decoder.attention.register_forward_hook(lambda *_: calls.append(1))
+    for length in wanted.lengths:
+        calls.clear()
+        synthetic.Subject(model, wanted, length).decode()
+        assert len(calls) == length
 
 
 def test_without_a_threshold_all_positions_are_computed():
     wanted = random_sources([9], tau=math.inf)
-    paced = synthetic.Paced(synthetic.random_model(FlexibleConfig(), wanted), wanted.steps)
-    assert synthetic.Subject(paced, wanted, 9).cps() == 9
+    assert synthetic.Subject(synthetic.random_model(FlexibleConfig(), wanted), wanted, 9).cps() == 9

@@ -54,7 +54,7 @@ def greedy(models, source: list[int], longest: int) -> tuple[list[int], float]:
         for at, model in enumerate(models):
             step = model.step(memories[at], torch.tensor([0]), states[at], torch.tensor([word]))
             states[at] = step.state
-            mean += step.log_probs[0].exp() / len(models)
+            mean += model.log_probs(step.output)[0].exp() / len(models)
         mean[[0, BOS_ID]] = 0  # no search writes these
         word = int(mean.argmax())
         total += math.log(mean[word])
