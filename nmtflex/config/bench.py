@@ -106,11 +106,10 @@ class BenchConfig(Config):
         if instead:
             idle |= dict.fromkeys(("split", "sentences"), f"is for runs, not for --{instead[0]}")
         if not self.synthetic:
-            idle |= dict.fromkeys(
-                ("lengths", "steps", "words"), "has no effect without --synthetic"
-            )
+            without = "has no effect without --synthetic"
+            idle |= dict.fromkeys(("lengths", "steps", "words"), without)
         faults = self._length_faults()
-        if self.steps == 1 or (self.steps == 0 and 1 in self.source_lengths):
+        if self.steps == 1 or (self.steps == 0 and not faults and 1 in self.source_lengths):
             faults.append("--steps must be at least 2: one for the end of sentence alone is none")
         return faults + [
             f"{flag_of(name, options_of(type(self))[name][1])} {value} {why}"
