@@ -100,9 +100,17 @@ class TableModel(Predicting):
 
 
 def slow_beam_search(
-    model: TableModel, source: list[int], beam: int, alpha: float, limit: int
+    model: TableModel,
+    source: list[int],
+    beam: int,
+    alpha: float,
+    limit: int,
+    wanted: int | None = None,
 ) -> list[tuple[list[int], float, float]]:
-    """Beam search of one sentence in plain loops: (ids, score, log-probability), best first."""
+    """Beam search of one sentence in plain loops: (ids, score, log-probability), best first.
+
+    With ``wanted``, what could not come up to so many of the finished ones is given up.
+    """
     live: list[tuple[list[int], float]] = [([], 0.0)]
     finished: list[tuple[list[int], float, float]] = []
     while live:
@@ -119,5 +127,7 @@ def slow_beam_search(
                 finished.append((ids, -cost / (len(ids) + 1) ** alpha, -cost))
             else:
                 extended.append(([*ids, token], -cost))
-        live = extended
+        scores = sorted((score for _, score, _ in finished), reverse=True)
+        bar = scores[wanted - 1] if wanted and len(scores) >= wanted else -torch.inf
+        live = [pair for pair in extended if pair[1] / (limit + 1) ** alpha >= bar]
     return sorted(finished, key=lambda item: -item[1])

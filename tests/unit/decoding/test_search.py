@@ -33,6 +33,25 @@ def test_equals_a_slow_search(beam: int, alpha: float, grain: float, vocabulary:
         assert hypotheses == slow_beam_search(model, source, beam, alpha, limit=6)
 
 
+@pytest.mark.parametrize("wanted", [1, 2, 4])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("grain", [0.0, 0.5])
+def test_the_hopeless_are_given_up(wanted: int, alpha: float, grain: float) -> None:
+    model = TableModel(12, seed=wanted, grain=grain, eos_bonus=2.0)
+    sources = sentences(9)
+    config = SearchConfig(beam=4, length_penalty=alpha, max_length=9)
+    found = beam_search([model], sources, config, wanted=wanted)
+    computed = sum(model.steps)
+    for source, hypotheses in zip(sources, found, strict=True):
+        assert hypotheses == slow_beam_search(model, source, 4, alpha, 9, wanted)
+    model.steps.clear()
+    whole = beam_search([model], sources, config)
+    # The numbers of these tables and seeds: what is asked for is the same, for less.
+    assert [best[:wanted] for best in found] == [best[:wanted] for best in whole]
+    assert computed <= sum(model.steps)
+    assert computed < sum(model.steps) or wanted > 1
+
+
 def test_beam_1_is_greedy_search() -> None:
     model = TableModel(20, eos_bonus=1.0)
     for source, [hypothesis] in zip(
