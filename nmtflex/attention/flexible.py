@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-import torch
 from torch import Tensor, nn
 
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
@@ -13,6 +12,7 @@ from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import FlexibleConfig
 from nmtflex.kernels import Penalty, Source, Window, attend, whole_sentences
+from nmtflex.kernels.pointwise import gate
 from nmtflex.kernels.products import Product
 from nmtflex.kernels.threshold import window_below
 
@@ -44,10 +44,8 @@ class Gate(nn.Module):
 
     def forward(self, query: Tensor, feedback: Tensor) -> Tensor:
         """Return g [N] of queries [N, Q] and embeddings [N, E]."""
-        seen = self.state(query)
-        if self.word is not None:
-            seen = seen + self.word(feedback)
-        return torch.sigmoid(exactly(self.v(torch.tanh(seen))).squeeze(1))
+        word = None if self.word is None else self.word(feedback)
+        return gate(self.state(query), word, self.v.weight.squeeze(0), self.v.bias)
 
 
 @register(FlexibleConfig)
@@ -124,23 +122,23 @@ class FlexibleAttention(Attention):
     ) -> tuple[Tensor, State, Trace | None]:
         """Attend near the last focus; see ``Attention.forward``."""
         (focus,) = state
-        gate = self.gate(query, feedback)
+        g = self.gate(query, feedback)
         window = None
         if self.tau < math.inf:
-            window = self.window(gate, focus, memory.lengths_of(rows))
+            window = self.window(g, focus, memory.lengths_of(rows))
         context, focus, weights = attend(
             self.score.queries(query),
             memory,
             rows,
             self.score.v,
             window,
-            Penalty(gate, focus, self.sigma),
+            Penalty(g, focus, self.sigma),
             trace=trace,
         )
         if not trace:
             return context, (focus,), None
         start, stop = window or whole_sentences(memory, rows)
-        return context, (focus,), Trace(stop - start, weights, gate, focus, start, stop)
+        return context, (focus,), Trace(stop - start, weights, g, focus, start, stop)
 
     def window(self, gate: Tensor, focus: Tensor, lengths: Tensor) -> Window:
         """Return the positions with a penalty below tau.

@@ -13,7 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from nmtflex.kernels.cells import lstm
+from nmtflex.kernels.pointwise import lstm
 from nmtflex.kernels.products import Product
 
 State = tuple[Tensor, ...]

@@ -1,6 +1,7 @@
-"""The loops of a recurrent cell on the CPU, compiled by numba; ``cells`` calls them.
+"""The loops of a recurrent cell and of a gate on the CPU, compiled by numba.
 
-Legend: N rows, D units of a cell. A row's gates lie one behind the other: i, f, g, o, D of each.
+``pointwise`` calls them. Legend: N rows, D units of a cell, A units of a gate. The gates of a cell
+lie one behind the other in a row: i, f, g, o, D of each.
 """
 
 from __future__ import annotations
@@ -126,3 +127,36 @@ def _backward_rows(
             grad[2 * size + d] = of_c * i * (one - g * g)
             grad[3 * size + d] = grad_h[n, d] * t * o * (one - o)
             grad_cell[n, d] = of_c * f
+
+
+@entry(parallel=True)
+def gate(state: Array, word: Array, v: Array, bias: Array, gates: Array, shares: Whole) -> None:
+    """Compute sigmoid(v . tanh(state + word) + bias).
+
+    Args:
+        state: [N, A].
+        word: [N, A]; or of no rows, for none.
+        v: [A].
+        bias: [1]; or of length 0, for none.
+        gates: [N], becomes the gates.
+        shares: As in ``lstm``.
+    """
+    for share in prange(shares.shape[0] - 1):
+        _gate_rows(state, word, v, bias, gates, shares[share], shares[share + 1])
+
+
+@compiled(**SUMS)
+def _gate_rows(
+    state: Array, word: Array, v: Array, bias: Array, gates: Array, first: int, last: int
+) -> None:
+    for n in range(first, last):
+        total = v.dtype.type(0)
+        if word.shape[0]:
+            for a in range(v.shape[0]):
+                total += v[a] * tanh(state[n, a] + word[n, a])
+        else:
+            for a in range(v.shape[0]):
+                total += v[a] * tanh(state[n, a])
+        for b in bias:
+            total += b
+        gates[n] = sigmoid(total)

@@ -1,11 +1,11 @@
-"""The long short-term memory's loops against plain PyTorch, forward and backward."""
+"""The loops of a long short-term memory and of a gate against plain PyTorch."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from nmtflex.kernels.cells import lstm
+from nmtflex.kernels.pointwise import gate, lstm
 
 
 def problem(rows, size, dtype):
@@ -63,3 +63,26 @@ def test_bfloat16_gates_are_computed_in_float32(monkeypatch):
     expected = by_kernels(monkeypatch, "reference", [tensor.float() for tensor in tensors])
     assert {part.dtype for part in found} == {torch.float32}
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("word", [True, False])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("dtype", "atol"), [(torch.float32, 1e-6), (torch.float64, 1e-14)])
+def test_a_gate_equals_the_reference(monkeypatch, word, bias, dtype, atol):
+    torch.manual_seed(4)
+    state, other = torch.randn(2, 70, 33, dtype=dtype)
+    v, b = torch.randn(33, dtype=dtype), torch.randn(1, dtype=dtype)
+    parts = (state, other if word else None, v, b if bias else None)
+    expected = torch.sigmoid(torch.tanh(state + word * other) @ v + bias * b)
+    for kernels in ("auto", "reference"):
+        monkeypatch.setenv("NMTFLEX_KERNELS", kernels)
+        with torch.no_grad():
+            torch.testing.assert_close(gate(*parts), expected, rtol=0, atol=atol)
+    torch.testing.assert_close(gate(*parts), expected, rtol=0, atol=atol)  # with gradients
+
+
+def test_the_gradients_of_a_gate_equal_the_slopes():
+    torch.manual_seed(5)
+    state, word = torch.randn(2, 3, 4, dtype=torch.float64).unbind(0)
+    parts = [state, word, torch.randn(4).double(), torch.randn(1).double()]
+    assert torch.autograd.gradcheck(gate, [part.requires_grad_() for part in parts])
