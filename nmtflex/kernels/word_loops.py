@@ -1,7 +1,8 @@
 """The loops over a vocabulary on the CPU, compiled by numba; ``words`` calls them.
 
 A row of logits is read two or three times while it is in the cache, by one thread and in the same
-order whatever stands beside it. Legend: M rows, V words, K words that are asked for.
+order whatever stands beside it. Rows may be longer than V, where that made their product faster.
+Legend: M rows, V words, K words that are asked for.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def cross_entropy(
     """Compute the cross-entropy of each row, and turn its logits into their gradient.
 
     Args:
-        logits: [M, V] without the bias; written over, by the gradient if that is asked for.
+        logits: [M, V or more] without the bias; written over, by the gradient if that is asked for.
         bias: [V].
         references: [M].
         smoothing: Probability that is spread evenly over V.
@@ -59,7 +60,7 @@ def _cross_entropy_rows(
 ) -> None:
     lanes = np.empty(LANES, logits.dtype)
     for row in range(first, last):
-        scores = logits[row]
+        scores = logits[row][: bias.shape[0]]
         for j in range(scores.shape[0]):
             scores[j] += bias[j]
         greatest = _greatest(scores, lanes)
@@ -123,7 +124,7 @@ def best_words(
     """Find the most probable words of each row, the best first, equal ones by number.
 
     Args:
-        logits: [M, V] without the bias; written over.
+        logits: [M, V or more] without the bias; written over.
         bias: [V].
         never: Words that have a probability but are not to be found.
         only: [M], the one word that may be found, or -1 for all but ``never``.
@@ -147,9 +148,9 @@ def _best_rows(
     last: int,
 ) -> None:
     lanes = np.empty(LANES, logits.dtype)
-    peaks = np.empty((logits.shape[1] + BLOCK - 1) // BLOCK, logits.dtype)
+    peaks = np.empty((bias.shape[0] + BLOCK - 1) // BLOCK, logits.dtype)
     for row in range(first, last):
-        scores = logits[row]
+        scores = logits[row][: bias.shape[0]]
         for j in range(scores.shape[0]):
             scores[j] += bias[j]
         log_total = _log_total(scores, peaks, lanes)

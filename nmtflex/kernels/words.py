@@ -51,7 +51,6 @@ def cross_entropy_rows(
     _run(
         word_loops.cross_entropy,
         logits,
-        logits.numpy(),
         bias.numpy(),
         references.numpy(),
         smoothing,
@@ -89,7 +88,6 @@ def best_words(
     _run(
         word_loops.best_words,
         logits,
-        logits.numpy(),
         bias.to(logits.dtype).numpy(),
         np.array(never, dtype=np.int64),
         np.full(len(logits), -1) if only is None else only.numpy(),
@@ -100,10 +98,13 @@ def best_words(
 
 
 def _run(loop: object, logits: Tensor, *arguments: object) -> None:
-    """Run a loop with the rows shared among threads."""
+    """Run a loop over rows of logits, shared among threads."""
     from nmtflex.kernels.threads import run_rows
 
-    run_rows(loop, len(logits), logits.numel(), *arguments)
+    # Whole rows lie in one piece of memory, without which the loops would not run on vectors.
+    stride = logits.stride(0)
+    rows = torch.as_strided(logits, (len(logits), stride), (stride, 1))
+    run_rows(loop, len(logits), logits.numel(), rows.numpy(), *arguments)
 
 
 def _cross_entropy(
