@@ -1,0 +1,265 @@
+#!/usr/bin/env bash
+# Training and decoding speed of nmtflex and of the toolkits that are installed, on the same files.
+#
+#   DATA=path/to/small_parallel_enja recipes/benchmark_toolkits.sh
+#   DATA=... SIZE=512 FAIRSEQ=~/fairseq/bin/python recipes/benchmark_toolkits.sh
+#
+#   TOOLKITS  those to compare; ratios say how many times as fast the first is
+#   FAIRSEQ, OPENNMT, EOLE, JOEYNMT   a Python that has it; PYTHON unless given
+#   SIZE      yardstick: 128 embedding units, encoder 128 a direction, decoder 256; 512: all 512
+#   UPDATES   measured updates, after WARMUP (40) others; speeds are read every EVERY (20) updates
+#   ROUNDS    trainings of each toolkit; in a round each has its turn
+#   BEAMS     beam sizes of decoding the test set, 128 sentences at once; none if empty
+#   THREADS   of each
+#
+# DATA is as small_parallel_en_ja.sh says. Words seen at least twice, one bidirectional LSTM layer,
+# one LSTM decoder layer that is fed its last attentional vector, additive attention (fairseq has
+# its own projected dot product), dropout 0.2, Adam 1e-3, clip 3, batches of 64 sentences, float32.
+# OpenNMT-py and eole part the decoder's size among the encoder's directions: at SIZE=512 theirs
+# have 256 units each. All count target tokens without padding, the end of sentence with them.
+# nmtflex and fairseq time the search alone, nmtflex after a warm-up; the others reading too.
+source "$(dirname "$0")/common.sh"
+need {train,dev,test}.{en,ja}
+TOOLKITS=${TOOLKITS:-nmtflex fairseq opennmt eole joeynmt}
+SIZE=${SIZE:-yardstick} UPDATES=${UPDATES:-200} WARMUP=${WARMUP:-40} EVERY=${EVERY:-20}
+ROUNDS=${ROUNDS:-2} BEAMS=${BEAMS-1 5 20} THREADS=${THREADS:-2}
+total=$((WARMUP + UPDATES))
+case $SIZE in
+  yardstick) embedding=128 encoder=128 decoder=256 ;;
+  512) embedding=512 encoder=512 decoder=512 ;;
+  *) stop "SIZE is yardstick or 512, not $SIZE" ;;
+esac
+for toolkit in $TOOLKITS; do
+  case $toolkit in
+    nmtflex | fairseq | opennmt | eole | joeynmt) ;;
+    *) stop "TOOLKITS are nmtflex, fairseq, opennmt, eole and joeynmt, not $toolkit" ;;
+  esac
+done
+# A PyTorch newer than the toolkits reads their checkpoints, which hold more than tensors.
+export OMP_NUM_THREADS=$THREADS TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1
+fairseq=${FAIRSEQ:-$PYTHON} opennmt=${OPENNMT:-$PYTHON} eole=${EOLE:-$PYTHON}
+joeynmt=${JOEYNMT:-$PYTHON}
+
+here=$OUT/toolkits-$SIZE
+text=$here/text
+rm -rf "$here"
+mkdir -p "$text"
+for split in train dev test; do
+  for language in en ja; do
+    found=$(compgen -G "$DATA/$split.$language*" | head -n 1)
+    case $found in
+      *.gz) show=zcat ;;
+      *.xz) show=xzcat ;;
+      *.zst) show=zstdcat ;;
+      *) show=cat ;;
+    esac
+    $show "$found" > "$text/$split.$language"
+  done
+done
+
+# For each toolkit: prepare; train FOLDER; decode FOLDER BEAM OUTPUT. What they print is their log.
+
+prepare_nmtflex() {
+  $NMTFLEX preprocess --out "$here/nmtflex" --source-lang en --target-lang ja --min-frequency 2 \
+    --train "$text/train" --valid "$text/dev" --test "$text/test"
+}
+train_nmtflex() {
+  $NMTFLEX train "$here/nmtflex" --run "$1" --attention global --score additive --decoder luong \
+    --embedding-size $embedding --encoder-size $encoder --decoder-size $decoder --dropout 0.2 \
+    --lr 1e-3 --clip 3 --batch-sentences 64 --updates $total --validate-every $total \
+    --valid-beam 1 --log-every "$EVERY" --device cpu --dtype float32 --threads "$THREADS"
+}
+decode_nmtflex() {
+  $NMTFLEX bench "$1" --split test --beam "$2" --batch-sentences 128 --max-length 50 \
+    --device cpu --dtype float32 --threads "$THREADS" --repeats 1 --json > "$3"
+}
+
+prepare_fairseq() {
+  "$fairseq" -m fairseq_cli.preprocess --source-lang en --target-lang ja --trainpref "$text/train" \
+    --validpref "$text/dev" --testpref "$text/test" --destdir "$here/fairseq" \
+    --thresholdsrc 2 --thresholdtgt 2 --padding-factor 1
+}
+train_fairseq() {
+  "$fairseq" -m fairseq_cli.train "$here/fairseq" --save-dir "$1" --cpu --task translation \
+    --arch lstm --encoder-bidirectional --encoder-layers 1 --decoder-layers 1 \
+    --encoder-embed-dim $embedding --encoder-hidden-size $encoder \
+    --decoder-embed-dim $embedding --decoder-hidden-size $decoder \
+    --decoder-out-embed-dim $decoder --decoder-attention 1 --dropout 0.2 \
+    --criterion cross_entropy --optimizer adam --lr 1e-3 --clip-norm 3 --batch-size 64 \
+    --max-update $total --disable-validation --log-format json --log-interval "$EVERY"
+}
+decode_fairseq() {
+  "$fairseq" -m fairseq_cli.generate "$here/fairseq" --path "$1/checkpoint_last.pt" --cpu \
+    --task translation --gen-subset test --beam "$2" --batch-size 128 --max-len-b 50 > "$3"
+}
+
+prepare_opennmt() {
+  mkdir -p "$here/opennmt"
+  printf '%s\n' "data: {corpus: {path_src: $text/train.en, path_tgt: $text/train.ja}}" \
+    "src_vocab: $here/opennmt/vocabulary.en" "tgt_vocab: $here/opennmt/vocabulary.ja" \
+    "save_data: $here/opennmt" > "$here/opennmt/data.yaml"
+  "$opennmt" -m onmt.bin.build_vocab -config "$here/opennmt/data.yaml" -n_sample -1
+}
+train_opennmt() {
+  "$opennmt" -m onmt.bin.train -config "$here/opennmt/data.yaml" -save_model "$1/model" \
+    -src_words_min_frequency 2 -tgt_words_min_frequency 2 -vocab_size_multiple 1 \
+    -encoder_type brnn -decoder_type rnn -rnn_type LSTM -layers 1 -word_vec_size $embedding \
+    -hidden_size $decoder -global_attention mlp -dropout 0.2 -optim adam -learning_rate 1e-3 \
+    -max_grad_norm 3 -batch_type sents -batch_size 64 -train_steps $total -valid_steps 1000000 \
+    -save_checkpoint_steps $total -report_every "$EVERY"
+}
+decode_opennmt() {
+  "$opennmt" -m onmt.bin.translate -model "$1/model_step_$total.pt" -src "$text/test.en" \
+    -output "$3" -beam_size "$2" -batch_type sents -batch_size 128 -max_length 50 \
+    -length_penalty avg -report_time
+}
+
+prepare_joeynmt() {
+  local side="level: word, voc_min_freq: 2, max_length: 100"
+  mkdir -p "$here/joeynmt"
+  cat > "$here/joeynmt/model.yaml" << YAML
+name: benchmark
+use_cuda: False
+data:
+  train: $text/train
+  dataset_type: plain
+  src: {lang: en, $side}
+  trg: {lang: ja, $side}
+training:
+  optimizer: adam
+  learning_rate: 0.001
+  learning_rate_min: 0.0
+  scheduling: exponential
+  decrease_factor: 1.0
+  clip_grad_norm: 3.0
+  batch_size: 64
+  batch_type: sentence
+  epochs: 1000
+  updates: $total
+  validation_freq: $total
+  logging_freq: $EVERY
+  print_valid_sents: []
+  overwrite: True
+model:
+  encoder:
+    type: recurrent
+    rnn_type: lstm
+    bidirectional: True
+    num_layers: 1
+    embeddings: {embedding_dim: $embedding}
+    hidden_size: $encoder
+    dropout: 0.2
+  decoder:
+    type: recurrent
+    rnn_type: lstm
+    num_layers: 1
+    embeddings: {embedding_dim: $embedding}
+    hidden_size: $decoder
+    dropout: 0.2
+    hidden_dropout: 0.2
+    input_feeding: True
+    init_hidden: bridge
+    attention: bahdanau
+YAML
+}
+# joeynmt_config SPLIT MODEL_FOLDER BEAM
+joeynmt_config() {
+  sed "s|^data:|model_dir: $2\ndata:\n  $1: $text/$1|" "$here/joeynmt/model.yaml"
+  printf '%s\n' testing: "  beam_size: $3" "  beam_alpha: 1.0" "  batch_size: 128" \
+    "  batch_type: sentence" "  max_output_length: 50" "  eval_metrics: []"
+}
+train_joeynmt() {
+  joeynmt_config dev "$1" 1 > "$here/joeynmt/train.yaml"
+  "$joeynmt" -m joeynmt train "$here/joeynmt/train.yaml" --skip-test
+}
+decode_joeynmt() {
+  joeynmt_config test "$1" "$2" > "$here/joeynmt/test.yaml"
+  "$joeynmt" -m joeynmt test "$here/joeynmt/test.yaml" --output-path "$3" && mv "$3.test" "$3"
+}
+
+prepare_eole() {
+  mkdir -p "$here/eole"
+  cat > "$here/eole/train.yaml" << YAML
+data: {corpus: {path_src: $text/train.en, path_tgt: $text/train.ja}}
+src_vocab: $here/eole/vocabulary.en
+tgt_vocab: $here/eole/vocabulary.ja
+src_words_min_frequency: 2
+tgt_words_min_frequency: 2
+vocab_size_multiple: 1
+save_data: $here/eole
+report_every: $EVERY
+training:
+  optim: adam
+  learning_rate: 0.001
+  max_grad_norm: 3
+  dropout: [0.2]
+  compute_dtype: fp32
+  world_size: 0
+  batch_type: sents
+  batch_size: 64
+  train_steps: $total
+  valid_steps: 1000000
+  save_checkpoint_steps: $total
+model:
+  architecture: custom
+  embeddings: {word_vec_size: $embedding}
+  encoder: {encoder_type: brnn, rnn_type: LSTM, layers: 1, hidden_size: $decoder}
+  decoder: {decoder_type: rnn, rnn_type: LSTM, layers: 1, hidden_size: $decoder,
+            global_attention: mlp}
+YAML
+  "$eole" -m eole.bin.main build_vocab -config "$here/eole/train.yaml" -n_sample -1
+}
+train_eole() {
+  sed "s|^training:|&\n  model_path: $1|" "$here/eole/train.yaml" > "$1.yaml"
+  "$eole" -m eole.bin.main train -config "$1.yaml"
+}
+decode_eole() {
+  "$eole" -m eole.bin.main predict -model_path "$1" -src "$text/test.en" -output "$3" \
+    -beam_size "$2" -batch_type sents -batch_size 128 -max_length 50 -length_penalty avg \
+    -world_size 0 -report_time
+}
+
+version() {
+  local name=$1 python=${!1:-}
+  case $name in
+    nmtflex) echo "${NMTFLEX_VERSION#nmtflex }" && return ;;
+    opennmt) name=OpenNMT-py ;;
+  esac
+  "$python" -c "import importlib.metadata as m; print(m.version('$name'))" 2> "$here/$1.version.log"
+}
+
+# attempt TOOLKIT NAME COMMAND...: run it, with NAME.log; one that fails ends the toolkit's part.
+declare -A state
+attempt() {
+  local toolkit=$1 log=$here/$2.log
+  [ -z "${state[$toolkit]:-}" ] || return 0
+  echo "$RECIPE: $2" >&2
+  "${@:3}" > "$log" 2>&1 < /dev/null || state[$toolkit]="failed, see $log"
+}
+
+versions=()
+for toolkit in $TOOLKITS; do
+  if found=$(version "$toolkit"); then
+    attempt "$toolkit" "$toolkit.prepare" "prepare_$toolkit"
+  else
+    found="" state[$toolkit]="not installed"
+  fi
+  versions+=("$toolkit=$found")
+done
+for ((round = 1; round <= ROUNDS; round++)); do
+  for toolkit in $TOOLKITS; do
+    attempt "$toolkit" "$toolkit.train.$round" "train_$toolkit" "$here/$toolkit.run.$round"
+  done
+  for beam in $BEAMS; do
+    for toolkit in $TOOLKITS; do
+      attempt "$toolkit" "$toolkit.decode.$beam.$round" "decode_$toolkit" \
+        "$here/$toolkit.run.$round" "$beam" "$here/$toolkit.output.$beam.$round"
+    done
+  done
+done
+
+echo "$SIZE: $UPDATES updates after $WARMUP, $ROUNDS rounds, $THREADS threads"
+echo
+for one in "${versions[@]}"; do
+  echo "$one ${state[${one%%=*}]:-}"
+done | "$PYTHON" "$RECIPES/toolkits.py" "$here" "$WARMUP" "$ROUNDS" $BEAMS

@@ -1,0 +1,169 @@
+"""The benchmark beside other toolkits, with programs that only say what they would do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nmtflex.cli import app as cli
+
+FOLDER = Path(__file__).parents[2] / "recipes"
+SCRIPT = FOLDER / "benchmark_toolkits.sh"
+# nmtflex: writes its commands down, and what a training and bench write.
+PROGRAM = """#!/bin/sh
+printf '%s\\037' "$@" >> "$LOG"
+printf '\\036' >> "$LOG"
+case $1 in
+  --version) echo nmtflex 1.2.3 ;;
+  train) mkdir -p "$4"
+    echo update,seconds,target_tokens,split > "$4/metrics.csv"
+    echo 0,1,0,valid >> "$4/metrics.csv"
+    echo 20,11,5000,train >> "$4/metrics.csv"
+    echo 40,21,15000,train >> "$4/metrics.csv"
+    echo 60,26,25000,train >> "$4/metrics.csv"
+    echo 60,36,25000,valid >> "$4/metrics.csv" ;;
+  bench) echo '{"runs": [{"target_tokens_per_second": 9000.4}]}' ;;
+esac
+"""
+# A Python that has a toolkit: its version, the line of its log, its translation.
+OTHER = """#!/bin/sh
+case "$*" in
+  -c*) echo 4.5 ;;
+  *build_vocab*|*preprocess*) ;;
+  *train*) printf '%s\\n' "$TRAINING" ;;
+  *) case "$*" in *onmt*) printf 'a b\\nc\\n' > "$8" ;; esac
+    printf '%s\\n' "$DECODING" ;;
+esac
+"""
+
+
+@pytest.fixture
+def benchmark(bash, tmp_path):
+    """Run the script over an empty corpus."""
+    data = tmp_path / "data"
+    data.mkdir()
+    for split in ("train", "dev", "test"):
+        for language in ("en", "ja"):
+            (data / f"{split}.{language}").touch()
+
+    def written(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    program, other = written("nmtflex", PROGRAM), written("other", OTHER)
+    nothing = written("nothing", "#!/bin/sh\necho no such module >&2\nexit 1\n")
+
+    def run(**settings: object) -> Any:
+        own = dict.fromkeys(("FAIRSEQ", "OPENNMT", "EOLE", "JOEYNMT"), nothing)
+        own |= {"DATA": data, "NMTFLEX": program, "LOG": tmp_path / "log"}
+        own |= {"UPDATES": 20, "ROUNDS": 1, "BEAMS": "1 5"}
+        return bash(SCRIPT, **own | settings)
+
+    run.other = other
+    return run
+
+
+@pytest.fixture
+def module(script):
+    return script("toolkits")
+
+
+def test_a_row_for_each_installed_or_not(benchmark):
+    training = "Step 60/60; acc: 9; bsz: 400/ 700/64; 900/1000 tok/s;  60 sec;"
+    decoding = "Total translation time (s): 0.5"
+    done = benchmark(OPENNMT=benchmark.other, TRAINING=training, DECODING=decoding)
+    assert done.returncode == 0, done.stderr
+    heads = "training, tokens/s | ratio | decoding, beam 1 | ratio | decoding, beam 5 | ratio |"
+    assert done.stdout.splitlines() == [
+        "yardstick: 20 updates after 40, 1 rounds, 2 threads",
+        "",
+        f"| toolkit | version | {heads}",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| nmtflex | 1.2.3 | 2,000 | 1.00 | 9,000 | 1.00 | 9,000 | 1.00 |",
+        "| fairseq |  | not installed |  |  |  |  |  |",
+        "| opennmt | 4.5 | 1,000 | 2.00 | 10 | 900.04 | 10 | 900.04 |",
+        "| eole |  | not installed |  |  |  |  |  |",
+        "| joeynmt |  | not installed |  |  |  |  |  |",
+    ]
+
+
+def test_one_that_fails_is_a_line_with_its_log(benchmark, tmp_path):
+    done = benchmark(TOOLKITS="nmtflex joeynmt", JOEYNMT=benchmark.other, BEAMS="", TRAINING="no")
+    assert done.returncode == 0
+    log = tmp_path / "out/toolkits-yardstick/joeynmt.train.1.log"
+    assert done.stdout.splitlines()[-2:] == [
+        "| nmtflex | 1.2.3 | 2,000 | 1.00 |",
+        f"| joeynmt | 4.5 | no speeds after the warm-up in {log} |  |",
+    ]
+    done = benchmark(TOOLKITS="nmtflex", NMTFLEX="true")
+    log = tmp_path / "out/toolkits-yardstick/nmtflex.run.1/metrics.csv"
+    assert done.returncode == 0
+    assert str(log) in done.stdout
+
+
+@pytest.mark.parametrize("size", ["yardstick", "512"])
+def test_the_program_takes_every_command(size, benchmark, tmp_path, command_line):
+    assert benchmark(TOOLKITS="nmtflex", SIZE=size).returncode == 0
+    assert cli.main(["--version"]) == 0  # imports the subcommands
+    lines = (tmp_path / "log").read_text().split("\x1e")[:-1]
+    commands = [line.split("\x1f")[:-1] for line in lines]
+    assert [one[0] for one in commands] == ["--version", "preprocess", "train", "bench", "bench"]
+    units = {"yardstick": ["128", "128", "256"], "512": ["512"] * 3}[size]
+    train = commands[2]
+    sizes = ("--embedding-size", "--encoder-size", "--decoder-size")
+    assert [train[train.index(name) + 1] for name in sizes] == units
+    for line in commands[1:]:  # there is nothing to read, which is exit 1
+        outcome = command_line(*line)
+        assert outcome.code == 1, (line, outcome.err)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"SIZE": 1000}, "SIZE is yardstick or 512, not 1000"),
+        (
+            {"TOOLKITS": "marian"},
+            "TOOLKITS are nmtflex, fairseq, opennmt, eole and joeynmt, not marian",
+        ),
+    ],
+)
+def test_other_settings_are_refused(settings, message, benchmark):
+    done = benchmark(**settings)
+    assert (done.returncode, done.stderr) == (1, f"benchmark_toolkits.sh: {message}\n")
+
+
+def test_each_log_is_read(module):
+    fairseq = {"epoch": 1, "wps": "3903.4", "num_updates": "40"}
+    line = f"2026 | INFO | train_inner | {json.dumps(fairseq)}\n"
+    assert module.fairseq_intervals(line + "| train | {}\n") == [(40, 3903.4)]
+    line = "Epoch   1, Step:       20, Batch Loss: 5.1, Acc: 0.1, Tokens per Sec:     2201, Lr"
+    assert module.joeynmt_intervals(line) == [(20, 2201.0)]
+    line = "Step 10/   30; lr: 0.001; bsz:  442/ 762/64;  39/ 67 tok/s;    114 sec;"
+    assert module.opennmt_intervals(line) == [(10, 67.0)]
+    text = "Translated 500 sentences (5,000 tokens) in 2.0s (250.00 sentences/s, 2500.00 tokens/s)"
+    assert module.fairseq_decoding("", text) == 2500
+    assert module.timed_decoding("Generation took 2.0000[sec].", "a b c\n\nd\n") == 3.5
+
+
+def test_a_log_without_speeds_is_named(module, tmp_path):
+    benchmark = module.Benchmark(tmp_path, warmup=20, rounds=1, beams=[5])
+    (tmp_path / "eole.train.1.log").write_text("Step 20/ 30; 1/ 2 tok/s;")
+    with pytest.raises(module.ToolkitsError, match=r"no speeds after the warm-up in .*eole\.train"):
+        benchmark.training("eole")
+    for name in ("eole.decode.5.1.log", "eole.output.5.1"):
+        (tmp_path / name).write_text("killed")
+    with pytest.raises(module.ToolkitsError, match=r"no speed in .*eole\.decode\.5\.1\.log"):
+        benchmark.decoding("eole", 5)
+
+
+def test_median_and_spread(module, tmp_path):
+    lines = [f"Step {n}/ 60; 1/ {speed} tok/s;" for n, speed in ((20, 9), (40, 1000), (60, 2000))]
+    (tmp_path / "opennmt.train.1.log").write_text("\n".join(lines))
+    benchmark = module.Benchmark(tmp_path, warmup=20, rounds=1, beams=[])
+    row = module.table(["opennmt=3.5.1"], benchmark)[-1]
+    assert row == "| opennmt | 3.5.1 | 1,500 (1,000-2,000) | 1.00 |"
