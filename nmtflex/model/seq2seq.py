@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from nmtflex.attention import Sizes, State, Trace, build_attention
 from nmtflex.config import ModelConfig
 from nmtflex.kernels import precise
-from nmtflex.kernels.products import Product
+from nmtflex.kernels.products import Product, one_gradient
 from nmtflex.kernels.words import best_words
 from nmtflex.model.cells import Stack
 from nmtflex.model.cross_entropy import cross_entropy
@@ -296,11 +296,12 @@ class Seq2Seq(nn.Module):
         gates = self.decoder.input_gates(embedded)  # all steps in one product
         gated = self.decoder.attention.gated
         outputs, attention_gates = [], []
-        for step_gates, feedback in zip(gates.unbind(1), embedded.unbind(1), strict=True):
-            output, state, seen = self.decoder(step_gates, feedback, memory, None, state, gated)
-            outputs.append(output)
-            if seen is not None:
-                attention_gates.append(seen.gate)
+        with one_gradient(self.decoder):
+            for step_gates, feedback in zip(gates.unbind(1), embedded.unbind(1), strict=True):
+                output, state, seen = self.decoder(step_gates, feedback, memory, None, state, gated)
+                outputs.append(output)
+                if seen is not None:
+                    attention_gates.append(seen.gate)
         stacked = torch.stack(attention_gates, dim=1) if gated else None
         return torch.stack(outputs, dim=1), stacked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nmtflex.kernels.products import Int8, Packed, Product
+from nmtflex.kernels.products import Int8, Packed, Product, one_gradient
 
 SHAPES = [(1, 3, 5), (5, 256, 4906), (64, 33, 7), (300, 128, 1024)]
 
@@ -60,3 +60,58 @@ def test_a_frozen_product_takes_the_place_of_the_trained_one():
     product.frozen = lambda x: 2 * (x @ product.weight.t())
     torch.testing.assert_close(product.bare(x), 2 * bare)
     torch.testing.assert_close(product(x), 2 * bare + product.bias)
+
+
+def steps(product, x):
+    """Multiply again and again by the same weight, with and without the bias."""
+    for _ in range(4):
+        x = torch.tanh(product(x)) + product.bare(x)
+    return x
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_one_gradient_is_the_sum_over_all_steps(autocast):
+    torch.manual_seed(3)
+    product, x = Product(5, 5).double(), torch.randn(7, 5).double().requires_grad_()
+    if autocast:
+        product, x = product.float(), x.detach().float().requires_grad_()
+    weights = [x, product.weight, product.bias]
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        expected = torch.autograd.grad(steps(product, x).sum(), weights)
+        with one_gradient(product):
+            made = steps(product, x)
+    assert product.shared is None
+    found = torch.autograd.grad(made.sum(), weights, retain_graph=True)
+    again = torch.autograd.grad(made.sum(), weights)
+    limit = {"rtol": 0.05, "atol": 0.05} if autocast else {"rtol": 1e-12, "atol": 1e-12}
+    for one, two, wanted in zip(found, again, expected, strict=True):
+        assert one.dtype == wanted.dtype
+        assert torch.equal(one, two)
+        torch.testing.assert_close(one, wanted, **limit)
+
+
+def test_other_gradients_leave_nothing_behind():
+    torch.manual_seed(4)
+    product, x = Product(3, 3).double(), torch.randn(2, 3).double().requires_grad_()
+    expected = torch.autograd.grad(steps(product, x).sum(), product.weight)
+    with one_gradient(product):
+        made = steps(product, x)
+    torch.autograd.grad(made.sum(), x, retain_graph=True)  # never comes to the weight
+    torch.testing.assert_close(torch.autograd.grad(made.sum(), product.weight), expected)
+
+
+def test_a_weight_that_is_not_trained_has_no_gradient():
+    product, x = Product(3, 3), torch.randn(2, 3).requires_grad_()
+    product.weight.requires_grad_(False)
+    expected = torch.autograd.grad(steps(product, x).sum(), x)
+    with one_gradient(product):
+        made = steps(product, x)
+    made.sum().backward()
+    torch.testing.assert_close(x.grad, expected[0])
+    assert product.weight.grad is None
+
+
+def test_without_gradients_nothing_is_shared():
+    product = Product(3, 3)
+    with torch.no_grad(), one_gradient(product):
+        assert product.shared is None
