@@ -13,6 +13,7 @@ import typer
 
 import nmtflex
 from nmtflex.errors import NmtflexError
+from nmtflex.launch import SPEAKER, check_shared
 
 app = typer.Typer(
     name="nmtflex",
@@ -69,6 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the locale and the system say
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     try:
+        check_shared(arguments)
         code = app(arguments or ["--help"], standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:  # what newer Typers make of Ctrl-C
@@ -79,30 +81,38 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _report(error: BaseException) -> int:
-    """Print a user's mistake as one line and return the exit code; anything else is a bug."""
+    """Print a user's mistake as one line and return the exit code; anything else is a bug.
+
+    Of several processes one prints it.
+    """
+    complain = _complain if SPEAKER.speaks() else _keep_quiet
     if isinstance(error, typer.Abort) and error.__cause__:
         error = error.__cause__  # Click makes it of Ctrl-C, but of a stray EOFError too
     if isinstance(error, NmtflexError):
-        _complain(str(error))
+        complain(str(error))
         return error.exit_code
     if isinstance(error, ClickException):
         if message := _command_line_message(error):  # none where Typer printed the help instead
-            _complain(message)
+            complain(message)
         return 2
     if isinstance(error, KeyboardInterrupt):
-        _complain("interrupted")
+        complain("interrupted")
         return INTERRUPTED
     if isinstance(error, MemoryError):
-        _complain(f"not enough memory: {error}" if str(error) else "not enough memory")
+        complain(f"not enough memory: {error}" if str(error) else "not enough memory")
         return 1
     if isinstance(error, OSError):
         _discard_output()
         if isinstance(error, BrokenPipeError):
             return 1  # whoever read the output has gone, and needs no message
         where = f"{error.filename}: " if error.filename else ""
-        _complain(f"{where}{error.strerror or error}")
+        complain(f"{where}{error.strerror or error}")
         return 1
     raise error
+
+
+def _keep_quiet(message: str) -> None:
+    """Leave it to another process to print the line."""
 
 
 def _complain(message: str) -> None:

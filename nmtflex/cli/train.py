@@ -18,18 +18,29 @@ if TYPE_CHECKING:
 
 @command(app, "train")
 def train(train: TrainConfig, model: ModelConfig, device: DeviceConfig) -> None:
-    """Train a model on a prepared folder; the same command again resumes."""
+    """Train a model on a prepared folder; the same command again resumes.
+
+    Several processes, on one machine or more, train one model: torchrun --nproc-per-node N -m
+    nmtflex train ... --batch-tokens and --batch-sentences are each process's; a run keeps its
+    batches when another number of processes goes on with it.
+    """
+    from nmtflex.ranks import open_ranks
     from nmtflex.training.start import open_training
 
-    run_trainer(open_training(model, train, device))
+    run_trainer(open_training(model, train, device, open_ranks()))
 
 
 def run_trainer(trainer: Trainer) -> None:
-    """Train to the end, and tell a person what came of it."""
+    """Train to the end, and tell a person what came of it, in the first process alone."""
+    from rich.console import Console
+
     from nmtflex.model.run import read_run_config
     from nmtflex.training.display import Display
     from nmtflex.training.metrics import Metrics
 
+    if not trainer.ranks.first:
+        trainer.train(Display(Console(quiet=True), trainer.total_updates(), 0), None)
+        return
     kind = read_run_config(trainer.folder)["model"]["attention"]["kind"]
     progress, path = trainer.progress, trainer.folder.path
     weights = sum(weight.numel() for weight in trainer.model.parameters() if weight.requires_grad)
@@ -41,7 +52,9 @@ def run_trainer(trainer: Trainer) -> None:
         )
         return
     word = f"resuming {path} at update {progress.update:,}" if progress.update else "training"
-    note(f"{word}: {weights:,} weights, {kind} attention, {trainer.model.device}")
+    size = trainer.ranks.size
+    where = f"{trainer.model.device}" if size == 1 else f"{size} processes"
+    note(f"{word}: {weights:,} weights, {kind} attention, {where}")
     before = dataclasses.replace(progress)
     with (
         Metrics(trainer.folder, progress.metric_rows, progress.update) as metrics,

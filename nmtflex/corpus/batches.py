@@ -79,6 +79,10 @@ class Batches:
         last = min(first + count, len(widths)) - 1
         return max(1, min(count, self.tokens // int(widths[last])))
 
+    def target_tokens(self, batches: list[Ids]) -> int:
+        """Count target tokens, end-of-sentence counted, without reading them."""
+        return sum(int(self.target.lengths[pairs].sum()) + len(pairs) for pairs in batches)
+
     def collate(self, pairs: Ids) -> Batch:
         """Read the pairs and pad them."""
         sources = [self.source[pair] for pair in pairs]

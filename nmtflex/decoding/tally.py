@@ -38,6 +38,17 @@ class Tally:
         self._ratios += other._ratios
         self._encoding += other._encoding
 
+    def to_lists(self) -> tuple[list[float], list[int]]:
+        """Return what it holds, for another process."""
+        return self._ratios, self._encoding
+
+    @classmethod
+    def from_lists(cls, ratios: list[float], encoding: list[int]) -> Tally:
+        """Rebuild from ``to_lists``."""
+        tally = cls()
+        tally._ratios, tally._encoding = ratios, encoding
+        return tally
+
     @property
     def cps(self) -> float | None:
         """Mean score computations a step; None where no sentence was translated."""

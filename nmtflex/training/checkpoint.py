@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -26,8 +28,11 @@ def save_checkpoint(
     optimizer: torch.optim.Optimizer,
     progress: Progress,
     keep: int,
+    random: Mapping[str, Tensor] = MappingProxyType({}),
 ) -> None:
     """Write a checkpoint, then delete all but the last ``keep``.
+
+    ``random`` are the random generators of other processes; see ``training.joining``.
 
     A validation changes no tensor, so where this update was saved before it, what it adds to the
     progress is all that is written.
@@ -42,7 +47,8 @@ def save_checkpoint(
     else:
         with atomic_folder(path) as temporary:
             save_tensors(temporary / WEIGHTS, model_tensors(model), about)
-            save_tensors(temporary / TRAINER, _trainer_tensors(model, optimizer), about)
+            tensors = _trainer_tensors(model, optimizer) | dict(random)
+            save_tensors(temporary / TRAINER, tensors, about)
             write_json(temporary / PROGRESS, progress.to_dict())
     for outdated in folder.updates()[:-keep]:
         shutil.rmtree(outdated)

@@ -9,17 +9,20 @@ from nmtflex.config import DeviceConfig, FinetuneConfig
 from nmtflex.corpus.store import open_prepared
 from nmtflex.errors import DataError, OptionError
 from nmtflex.model.run import Run, load_run
+from nmtflex.ranks import Ranks
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.training.checkpoint import last_rate
 from nmtflex.training.loop import Trainer
 from nmtflex.training.start import make_trainer
 
 
-def open_finetuning(config: FinetuneConfig, device: DeviceConfig) -> Trainer:
+def open_finetuning(
+    config: FinetuneConfig, device: DeviceConfig, ranks: Ranks | None = None
+) -> Trainer:
     """Make the run folder of a finetuning or open an unfinished one, and return what trains it.
 
     Shu and Nakayama, section 3.2: after a training, eq. 9 asks for a large gate, so that fewer
-    positions pass the threshold. The optimiser is fresh.
+    positions pass the threshold. The optimiser is fresh. Every process of ``ranks`` reads the base.
 
     Raises:
         DataError: The prepared folder cannot be read, or was not made with the run's pipeline.
@@ -39,7 +42,7 @@ def open_finetuning(config: FinetuneConfig, device: DeviceConfig) -> Trainer:
     rate = config.lr
     if rate is None:
         raise ValueError("the effective options name the learning rate")
-    return make_trainer(corpus, base.model_config, config, device, rate, base)
+    return make_trainer(corpus, base.model_config, config, device, rate, base, ranks)
 
 
 def _check_pipeline(config: FinetuneConfig, found: TextPipeline, ours: TextPipeline) -> None:

@@ -20,8 +20,10 @@ from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import RunError, StoppedError
 from nmtflex.model.run import RunFolder
 from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.ranks import Ranks
 from nmtflex.training.checkpoint import save_best, save_checkpoint
 from nmtflex.training.display import Display
+from nmtflex.training.joining import random_states
 from nmtflex.training.metrics import Metrics
 from nmtflex.training.progress import Progress
 from nmtflex.training.signals import StopSignals
@@ -41,9 +43,11 @@ class Trainer:
         model: On its device.
         optimizer: Over the model's weights.
         progress: How far it is.
-        lock: Kept open while the trainer lives; it keeps other trainings out of the run.
         tau: Penalty threshold of the validations.
+        ranks: Processes that share the work; they hold the same weights and progress.
     """
+
+    lock: IO[str] | None = None  # kept open while the trainer lives; it keeps other trainings out
 
     def __init__(
         self,
@@ -53,10 +57,10 @@ class Trainer:
         model: Seq2Seq,
         optimizer: torch.optim.Optimizer,
         progress: Progress,
-        lock: IO[str],
         tau: float = math.inf,
+        ranks: Ranks | None = None,
     ) -> None:
-        self.lock = lock
+        self.ranks = ranks or Ranks()
         self.config = config
         self.folder = folder
         self.model = model
@@ -70,7 +74,9 @@ class Trainer:
         )
         self.validator = None
         if "valid" in corpus.splits:
-            self.validator = Validator(corpus, config.valid_beam, config.token_budget, tau)
+            self.validator = Validator(
+                corpus, config.valid_beam, config.token_budget, tau, self.ranks
+            )
         self.order = self.batches.order(config.seed, progress.epoch)
 
     def total_updates(self) -> int:
@@ -117,8 +123,8 @@ class Trainer:
         at_epochs = updates is None and seconds is None
         return (at_epochs and self._epoch_done()) or self.finished()
 
-    def train(self, display: Display, metrics: Metrics) -> None:
-        """Train to the end.
+    def train(self, display: Display, metrics: Metrics | None) -> None:
+        """Train to the end; processes that are not the first have no metrics to write.
 
         Raises:
             StoppedError: A signal came; the state is saved.
@@ -127,12 +133,12 @@ class Trainer:
         with StopSignals() as signals:
 
             def check() -> None:
-                if signals.received is not None:
+                if received := self.ranks.agree(signals.received):
                     self._save()
                     raise StoppedError(
-                        f"stopped by {signals.received.name} at update {self.progress.update}; "
+                        f"stopped by {received.name} at update {self.progress.update}; "
                         f"the state is saved in {self.folder.path}; the same command goes on",
-                        signals.received,
+                        received,
                     )
 
             while True:
@@ -156,17 +162,18 @@ class Trainer:
             progress.rate /= 2
         self.order = self.batches.order(self.config.seed, progress.epoch)
 
-    def _update(self, display: Display, metrics: Metrics, began: float) -> None:
+    def _update(self, display: Display, metrics: Metrics | None, began: float) -> None:
         """Make one optimiser step from the next batches of the epoch."""
         progress, config = self.progress, self.config
         chosen = self.order[progress.position : progress.position + config.accumulate]
-        batches = [self.batches.collate(pairs) for pairs in chosen]
-        tokens = sum(batch.num_tokens for batch in batches)
+        own = [pairs for pairs in map(self.ranks.share, chosen) if len(pairs)]
+        batches = [self.batches.collate(pairs) for pairs in own]
+        tokens = self.batches.target_tokens(chosen)  # of all processes
         loss, norm = self._step(batches, tokens)
         progress.update += 1
-        progress.position += len(batches)
+        progress.position += len(chosen)
         progress.target_tokens += tokens
-        progress.seconds += time.monotonic() - began
+        progress.seconds += self.ranks.from_first(time.monotonic() - began)
         display.advance(progress.epoch, progress.update, tokens, loss / tokens, norm)
         if progress.update % config.log_every == 0:
             self._log_training(metrics, norm)
@@ -178,16 +185,22 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         for group in self.optimizer.param_groups:
             group["lr"] = progress.rate
-        total = 0.0
+        total = plain = gates = 0.0
+        sentences = 0
         for batch in batches:
             loss = loss_of(self.model, batch, config.label_smoothing, config.gate_weight)
             torch.autograd.backward(loss.objective / tokens)
             total += float(loss.objective.detach())
-            progress.window_cross_entropy += float(loss.cross_entropy)
-            progress.window_sentences += loss.sentences
+            plain += float(loss.cross_entropy)
+            sentences += loss.sentences
             if loss.gate is not None:
-                progress.window_gate += float(loss.gate)
+                gates += float(loss.gate)
+        self.ranks.sum_gradients(self.model.parameters())
+        total, plain, gates, count = self.ranks.sum([total, plain, gates, sentences])
         progress.window_loss += total
+        progress.window_cross_entropy += plain
+        progress.window_gate += gates
+        progress.window_sentences += int(count)
         progress.window_tokens += tokens
         norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), config.clip or math.inf))
         if not math.isfinite(norm):
@@ -198,7 +211,7 @@ class Trainer:
         self.optimizer.step()
         return total, norm
 
-    def _log_training(self, metrics: Metrics, norm: float) -> None:
+    def _log_training(self, metrics: Metrics | None, norm: float) -> None:
         progress = self.progress
         mean = progress.window_cross_entropy / progress.window_tokens
         self._log(
@@ -218,7 +231,7 @@ class Trainer:
             return None
         return self.progress.window_gate / self.progress.window_sentences
 
-    def _log(self, metrics: Metrics, split: str, **values: float | None) -> None:
+    def _log(self, metrics: Metrics | None, split: str, **values: float | None) -> None:
         progress = self.progress
         common = {
             "update": progress.update,
@@ -227,15 +240,16 @@ class Trainer:
             "target_tokens": progress.target_tokens,
             "learning_rate": progress.rate,
         }
-        metrics.write(split, {**common, **values})
+        if metrics is not None:
+            metrics.write(split, {**common, **values})
         progress.metric_rows += 1
 
-    def _validate(self, display: Display, metrics: Metrics, check: Check) -> None:
+    def _validate(self, display: Display, metrics: Metrics | None, check: Check) -> None:
         """Score the weights, keep them if they are the best, adapt the rate, save."""
         progress = self.progress
         began = time.monotonic()
         result = self.validator(self.model, check) if self.validator else None
-        spent = time.monotonic() - began
+        spent = self.ranks.from_first(time.monotonic() - began)
         progress.seconds += spent
         progress.validation_seconds += spent
         progress.validated_update = progress.update
@@ -257,7 +271,7 @@ class Trainer:
                 result.bleu,
                 result.samples,
             )
-        if best:
+        if best and self.ranks.first:
             about = {"update": str(progress.update)}
             if result is not None:
                 about |= {"bleu": str(result.bleu), "signature": result.signature}
@@ -285,4 +299,9 @@ class Trainer:
 
     def _save(self) -> None:
         self.progress.saved_seconds = self.progress.seconds
-        save_checkpoint(self.folder, self.model, self.optimizer, self.progress, self.config.keep)
+        random = random_states(self.ranks, self.model.device)
+        if self.ranks.first:
+            save_checkpoint(
+                self.folder, self.model, self.optimizer, self.progress, self.config.keep, random
+            )
+        self.ranks.from_first()  # nobody goes on, or says that it is saved, before it is

@@ -31,7 +31,9 @@ from nmtflex.model.run import Run, RunFolder, read_run_config
 from nmtflex.model.seq2seq import Seq2Seq, build_model
 from nmtflex.model.threshold import threshold_value
 from nmtflex.model.weights import load_weights
-from nmtflex.training.checkpoint import clear_leftovers, load_checkpoint
+from nmtflex.ranks import Ranks
+from nmtflex.training.checkpoint import TRAINER, clear_leftovers, load_checkpoint
+from nmtflex.training.joining import check_same_data, join, processes_of, whole_batches
 from nmtflex.training.loop import Trainer
 from nmtflex.training.progress import Progress
 
@@ -43,9 +45,18 @@ NOT_COMPARED = (
 
 
 def open_training(
-    model_config: ModelConfig, train_config: TrainConfig, device_config: DeviceConfig
+    model_config: ModelConfig,
+    train_config: TrainConfig,
+    device_config: DeviceConfig,
+    ranks: Ranks | None = None,
 ) -> Trainer:
     """Make a run folder or open an unfinished one, and return what trains it.
+
+    Args:
+        model_config: The model.
+        train_config: The loop's options.
+        device_config: Where it runs.
+        ranks: Processes that share the work; only the first one touches the run folder.
 
     Raises:
         DataError: The prepared folder has no training data or cannot be read.
@@ -53,7 +64,9 @@ def open_training(
         RunError: The folder is there and is no run, or its checkpoint is damaged.
     """
     corpus = open_prepared(train_config.data)
-    return make_trainer(corpus, model_config, train_config, device_config, train_config.lr)
+    return make_trainer(
+        corpus, model_config, train_config, device_config, train_config.lr, ranks=ranks
+    )
 
 
 def make_trainer(
@@ -63,6 +76,7 @@ def make_trainer(
     device_config: DeviceConfig,
     rate: float,
     base: Run | None = None,
+    ranks: Ranks | None = None,
 ) -> Trainer:
     """Make or open a run folder on an opened corpus.
 
@@ -73,12 +87,15 @@ def make_trainer(
         device_config: Where it runs.
         rate: First learning rate.
         base: Run whose best weights to start from, instead of fresh ones.
+        ranks: Processes that share the work.
 
     Raises:
         NmtflexError: As ``open_training``.
     """
+    ranks = ranks or Ranks()
     _check_corpus(model_config, train_config, corpus)
-    place = open_device(device_config)
+    check_same_data(ranks, corpus.fingerprint, corpus.folder)
+    place = open_device(ranks.device(device_config))
     folder = RunFolder(train_config.run)
     config = _describe(corpus, model_config, train_config, device_config)
     data = config["data"]
@@ -98,24 +115,55 @@ def make_trainer(
     if model.decoder.attention.gated:
         model.decoder.attention.set_threshold(train_tau)
     trained = _freeze(model, train_config.frozen)
+    optimizer = torch.optim.Adam(trained, lr=rate, fused=True)
+    progress, processes, trainer_file, lock = Progress(rate=rate), ranks.size, None, None
+    if ranks.first:
+        groups = (model_config, train_config, device_config)
+        lock, processes = _open_folder(folder, corpus, config, groups, ranks.size)
+        if checkpoints := folder.updates():
+            progress = load_checkpoint(checkpoints[-1], model, optimizer)
+            trainer_file = checkpoints[-1] / TRAINER
+        elif base is not None:
+            load_weights(base.folder.best, model)
+            progress = Progress(rate=rate, validated_update=-1)
+    progress = join(ranks, model, optimizer, progress, trainer_file, train_config.seed)
+    whole = whole_batches(train_config, ranks.from_first(processes))
+    trainer = Trainer(whole, folder, corpus, model, optimizer, progress, tau, ranks)
+    trainer.lock = lock
+    return trainer
+
+
+def _open_folder(
+    folder: RunFolder,
+    corpus: PreparedCorpus,
+    config: dict[str, Any],
+    groups: tuple[Config, ...],
+    processes: int,
+) -> tuple[IO[str], int]:
+    """Make the run folder, or check that it is of this training.
+
+    Args:
+        folder: The run.
+        corpus: What it is trained on.
+        config: Its ``config.json`` as it would be now.
+        groups: The options of model, training and device.
+        processes: That share the training now.
+
+    Returns:
+        The lock, and how many processes the run began with.
+    """
+    config["processes"] = processes
     if not folder.path.exists():
         _make(folder.path, corpus.folder, config)
     before = read_run_config(folder)
     check_contained(folder.path, RunError)
     lock = _lock(folder)
+    config["processes"] = processes_of(before, folder.config)
     if before != config:
-        _check_same(folder, before, config, (model_config, train_config, device_config))
+        _check_same(folder, before, config, groups)
         write_json(folder.config, config)
     clear_leftovers(folder)
-    optimizer = torch.optim.Adam(trained, lr=rate, fused=True)
-    if checkpoints := folder.updates():
-        progress = load_checkpoint(checkpoints[-1], model, optimizer)
-    elif base is not None:
-        load_weights(base.folder.best, model)
-        progress = Progress(rate=rate, validated_update=-1)
-    else:
-        progress = Progress(rate=rate)
-    return Trainer(train_config, folder, corpus, model, optimizer, progress, lock, tau)
+    return lock, config["processes"]
 
 
 def _freeze(model: Seq2Seq, patterns: list[str]) -> list[torch.nn.Parameter]:

@@ -15,6 +15,7 @@ from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import DataError
 from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.ranks import Ranks, merge
 from nmtflex.scoring.run_scores import run_bleu
 from nmtflex.training.tensors import loss_of
 
@@ -57,12 +58,19 @@ class Validator:
         beam: Beam size.
         batch_tokens: Most tokens of a batch, padding counted.
         tau: Threshold under which a gated mechanism is validated.
+        ranks: Processes that share the work.
     """
 
     def __init__(
-        self, corpus: PreparedCorpus, beam: int, batch_tokens: int, tau: float = math.inf
+        self,
+        corpus: PreparedCorpus,
+        beam: int,
+        batch_tokens: int,
+        tau: float = math.inf,
+        ranks: Ranks | None = None,
     ) -> None:
         self.tau = tau
+        self.ranks = ranks or Ranks()
         self.pipeline = corpus.pipeline
         self.search = SearchConfig(beam=beam)
         source, target = corpus.store("valid", "source"), corpus.store("valid", "target")
@@ -75,7 +83,10 @@ class Validator:
 
     @torch.inference_mode()
     def __call__(self, model: Seq2Seq, check: Callable[[], None]) -> Validation:
-        """Score the model, left in evaluation mode; ``check`` may raise between batches."""
+        """Score the model, left in evaluation mode; ``check`` may raise between batches.
+
+        All processes get the same scores; the samples are the first one's alone.
+        """
         model.eval()
         attention = model.decoder.attention
         train_tau = attention.tau
@@ -87,17 +98,30 @@ class Validator:
         finally:
             if attention.gated:
                 attention.set_threshold(train_tau)
-        bleu = run_bleu(self.pipeline.target, hypotheses, self.references)
-        detokenize = self.pipeline.target.tokenizer.detokenize
-        shown = [(*self.raw[place], detokenize(hypotheses[place])) for place in self.raw]
+        bleu, signature = None, ""
+        if self.ranks.first:
+            bleu, signature = self._bleu(hypotheses)
+        bleu, signature, cps = self.ranks.from_first([bleu, signature, tally.cps])
         return Validation(
             loss=mean,
             perplexity=math.exp(min(mean, 700.0)),
-            bleu=bleu.value,
-            signature=bleu.signature,
-            cps=tally.cps,
+            bleu=bleu,
+            signature=signature,
+            cps=cps,
             gate=gate,
-            samples=tuple(Sample(*lines) for lines in shown),
+            samples=self._shown(hypotheses) if self.ranks.first else (),
+        )
+
+    def _bleu(self, hypotheses: list[list[str]]) -> tuple[float, str]:
+        """Return BLEU and its signature."""
+        bleu = run_bleu(self.pipeline.target, hypotheses, self.references)
+        return bleu.value, bleu.signature
+
+    def _shown(self, hypotheses: list[list[str]]) -> tuple[Sample, ...]:
+        """Return the sentences to look at, translated."""
+        detokenize = self.pipeline.target.tokenizer.detokenize
+        return tuple(
+            Sample(*lines, detokenize(hypotheses[place])) for place, lines in self.raw.items()
         )
 
     def _teacher_forced(
@@ -106,28 +130,42 @@ class Validator:
         """Return the cross-entropy a token and the mean gate, if there is one."""
         total = gates = 0.0
         tokens = sentences = 0
-        for pairs in self.batches.in_order():
+        for batch in self.batches.in_order():
             check()
+            pairs = self.ranks.share(batch)
+            if not len(pairs):
+                continue
             loss = loss_of(model, self.batches.collate(pairs))
             total += float(loss.cross_entropy)
             tokens += loss.tokens
             sentences += loss.sentences
             if loss.gate is not None:
                 gates += float(loss.gate)
+        total, gates, all_tokens, count = self.ranks.sum([total, gates, tokens, sentences])
         gated = model.decoder.attention.gated
-        return total / tokens, gates / sentences if gated else None
+        return total / all_tokens, gates / count if gated else None
 
     def _translate(
         self, model: Seq2Seq, check: Callable[[], None]
     ) -> tuple[list[list[str]], Tally]:
-        """Return the translations' words, and the count of score computations."""
+        """Return the translations' words, and the count of score computations.
+
+        Processes other than the first return nothing of either.
+        """
         translator = Translator([model], self.pipeline, self.search, BatchConfig())
-        hypotheses, tally = [], Tally()
-        for first in range(0, len(self.sources), CHUNK):
+        words = self.pipeline.target.decode_words
+        hypotheses: list[list[str]] = []
+        tally = Tally()
+        chunk = CHUNK * self.ranks.size
+        for first in range(0, len(self.sources), chunk):
             check()
-            found = translator.translate_ids(self.sources[first : first + CHUNK], tally, 1)
-            words = self.pipeline.target.decode_words
-            hypotheses += [words(best[0].ids) for best in found]
+            sources = self.ranks.share(self.sources[first : first + chunk])
+            own = Tally()
+            found = translator.translate_ids(sources, own, 1)
+            parts = self.ranks.gather(([words(best[0].ids) for best in found], own.to_lists()))
+            hypotheses += merge([lines for lines, _ in parts])
+            for _, lists in parts:
+                tally.merge(Tally.from_lists(*lists))
         return hypotheses, tally
 
 

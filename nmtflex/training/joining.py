@@ -1,0 +1,167 @@
+"""How several processes begin a training alike, and what each keeps for itself.
+
+The run folder is the first process's: it alone reads and writes it, and the others get weights,
+optimiser and progress from it, so that machines need not share a file system for it. What differs
+between processes are the random numbers of dropout.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nmtflex.config import LoopConfig
+from nmtflex.errors import DataError, RunError
+from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.model.weights import load_tensors
+from nmtflex.ranks import Ranks
+from nmtflex.training.progress import Progress
+
+Loop = TypeVar("Loop", bound=LoopConfig)
+
+MOST_PROCESSES = 1 << 16  # that a run is believed to have begun with
+
+
+def join(
+    ranks: Ranks,
+    model: Seq2Seq,
+    optimizer: torch.optim.Optimizer,
+    progress: Progress,
+    trainer_file: Path | None,
+    seed: int,
+) -> Progress:
+    """Bring all processes to where the first one is; return its progress.
+
+    A process whose random numbers are in the checkpoint goes on with them. Where there were fewer
+    processes when it was written, others begin with new ones: dropout masks differ then.
+
+    Args:
+        ranks: The processes.
+        model: In the first one, with the weights to go on from.
+        optimizer: In the first one, with the state to go on from.
+        progress: The first one's counts.
+        trainer_file: The checkpoint's tensors beside the weights; None at the start of a training.
+        seed: The run's.
+
+    Raises:
+        RunError: The checkpoint's random numbers are damaged.
+    """
+    if ranks.alone:
+        return progress
+    progress = Progress(**ranks.from_first(dataclasses.asdict(progress)))
+    ranks.spread(model.state_dict().values())
+    _spread_optimizer(ranks, model, optimizer)
+    saved: dict[str, list[int]] = {}
+    if ranks.first and trainer_file is not None:
+        tensors, _ = load_tensors(trainer_file)
+        saved = {name: kept.tolist() for name, kept in tensors.items() if name.startswith("rng.")}
+    saved = ranks.from_first(saved)
+    if not ranks.first:
+        _set_random(saved, ranks.rank, [seed, progress.update, ranks.rank], model.device)
+    return progress
+
+
+def _spread_optimizer(ranks: Ranks, model: Seq2Seq, optimizer: torch.optim.Optimizer) -> None:
+    """Give all processes the first one's state of the optimiser."""
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    known = [
+        {key: list(value.shape) for key, value in optimizer.state.get(weight, {}).items()}
+        for weight in weights
+    ]
+    known = ranks.from_first(known)
+    for weight, shapes in zip(weights, known, strict=True):
+        if not ranks.first and shapes:
+            optimizer.state[weight] = {
+                key: weight.new_empty(shape, dtype=_format(key, weight))
+                for key, shape in shapes.items()
+            }
+        ranks.spread(optimizer.state[weight][key] for key in shapes)
+
+
+def _format(key: str, weight: Tensor) -> torch.dtype:
+    """Return the number format in which Adam keeps something of a weight."""
+    return torch.float32 if key == "step" else weight.dtype
+
+
+def _set_random(
+    saved: dict[str, list[int]], rank: int, entropy: list[int], device: torch.device
+) -> None:
+    """Go on with a process's own random numbers, or begin with new ones.
+
+    Raises:
+        RunError: They are damaged.
+    """
+    seed = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
+    torch.manual_seed(int(seed[0]) >> 1)
+    try:
+        if cpu := saved.get(f"rng.cpu.{rank}"):
+            torch.set_rng_state(torch.tensor(cpu, dtype=torch.uint8))
+        if device.type == "cuda" and (cuda := saved.get(f"rng.cuda.{rank}")):
+            torch.cuda.set_rng_state(torch.tensor(cuda, dtype=torch.uint8), device)
+    except (RuntimeError, TypeError) as error:
+        raise RunError(
+            f"the last checkpoint's random numbers of process {rank} are damaged: {error}; delete "
+            f"its folder to go on from the checkpoint before it"
+        ) from error
+
+
+def random_states(ranks: Ranks, device: torch.device) -> dict[str, Tensor]:
+    """Return, in the first process, the random generators of the others for a checkpoint."""
+    if ranks.alone:
+        return {}
+    own = {"cpu": torch.get_rng_state().tolist()}
+    if device.type == "cuda":
+        own["cuda"] = torch.cuda.get_rng_state(device).tolist()
+    return {
+        f"rng.{kind}.{rank}": torch.tensor(state, dtype=torch.uint8)
+        for rank, states in enumerate(ranks.gather(own))
+        if rank
+        for kind, state in states.items()
+    }
+
+
+def whole_batches(config: Loop, processes: int) -> Loop:
+    """Return the loop's options with the budget of all processes together.
+
+    A run keeps the batches that it began with, whatever the number of processes that go on with
+    it: its updates mean the same, and a position in the epoch too.
+
+    Args:
+        config: Its budget is one process's.
+        processes: How many the run began with.
+    """
+    if config.batch_sentences:
+        return dataclasses.replace(config, batch_sentences=config.batch_sentences * processes)
+    return dataclasses.replace(config, batch_tokens=config.token_budget * processes)
+
+
+def processes_of(config: dict[str, Any], where: Path) -> int:
+    """Return how many processes a run began with, by its ``config.json``.
+
+    Raises:
+        RunError: That is no number of processes.
+    """
+    processes = config.get("processes", 1)
+    if type(processes) is not int or not 1 <= processes <= MOST_PROCESSES:
+        raise RunError(
+            f"{where}: damaged: 'processes' is {processes!r}, not a number from 1 to "
+            f"{MOST_PROCESSES:,}"
+        )
+    return processes
+
+
+def check_same_data(ranks: Ranks, fingerprint: str, folder: Path) -> None:
+    """Check that every process reads the same prepared data.
+
+    Raises:
+        DataError: This one's is not the first one's.
+    """
+    if ranks.from_first(fingerprint) != fingerprint:
+        raise DataError(
+            f"{folder} is not the data of the first process; copy it to this machine anew"
+        )
