@@ -57,56 +57,92 @@ def translate(
     Several runs translate together, by the average of their probabilities. What attention looked at
     (--attention-output, --replace-unk, --verbose) is then the first run's; --tau is for those with
     flexible attention, auto each its own; the CPS of --stats is the sum over the runs.
+
+    Started by torchrun, several processes, on one machine or more, share the lines; the first one
+    reads and writes them.
     """
-    from nmtflex.corpus.readers import read_lines, read_stream
-    from nmtflex.decoding.stream import AttentionFile, check_output, translate_stream
+    from nmtflex.decoding.batching import buffers
+    from nmtflex.decoding.shards import follow, lead
+    from nmtflex.decoding.stream import (
+        AttentionFile,
+        ChunkTranslation,
+        check_output,
+        translate_stream,
+        write_chunks,
+    )
     from nmtflex.decoding.tally import Tally
     from nmtflex.decoding.translator import open_ensemble
+    from nmtflex.ranks import open_ranks
 
     check_output(written, search)
-    if input and output and output.exists() and input.samefile(output):
-        raise OptionError(f"--output {output} is the --input file; write to another one")
-    attention_file = written.attention_output
-    for name, other in (("--input", input), ("--output", output)):
-        if attention_file and other and attention_file.resolve() == other.resolve():
-            raise OptionError(
-                f"--attention-output {attention_file} is the {name} file; write to another one"
-            )
-    opened = open_ensemble(runs, search, threshold, batch, device)
+    _check_files(input, output, written.attention_output)
+    ranks = open_ranks()
+    if not ranks.alone and written.workers > 1:
+        raise OptionError(
+            f"--workers {written.workers} under torchrun, which started {ranks.size} processes to "
+            f"translate; leave it out"
+        )
+    opened = open_ensemble(runs, search, threshold, batch, ranks.device(device))
     show = _alignments(opened) if written.verbose else None
+    traced = written.attention_output is not None or written.verbose
+    setup = ChunkTranslation(lambda: opened.translator, written.n_best, traced, written.stats)
+    if not ranks.first:  # the first one reads and writes
+        follow(ranks, setup)
+        return
     tally = Tally() if written.stats else None
     interactive = input is None and sys.stdin.isatty()
     if interactive:  # a person waits for each line
         written = dataclasses.replace(written, buffer=1, workers=1)
-    open_again = functools.partial(
-        _translator, runs, search, threshold, batch, _shared(device, written.workers)
-    )
-    source = opened.translator.pipeline.source
-    lines = read_lines(input) if input else read_stream(sys.stdin.buffer)
-    if input:  # an unreadable one must not empty the output
-        lines = itertools.chain(list(itertools.islice(lines, 1)), lines)
+    lines = _lines(input)
     with contextlib.ExitStack() as files:
         # The one that may fail first: a mistake must not empty the output.
         attention = None
-        if attention_file:
-            attention = AttentionFile(files.enter_context(attention_file.open("wb")), source)
+        if written.attention_output:
+            file = files.enter_context(written.attention_output.open("wb"))
+            attention = AttentionFile(file, opened.translator.pipeline.source)
         out = files.enter_context(_opened(output))
         report = files.enter_context(_progress(quiet=interactive or out.isatty()))
-        translate_stream(
-            open_again if written.workers > 1 else lambda: opened.translator,
-            lines,
-            out,
-            written,
-            report,
-            attention,
-            tally,
-            show,
-        )
+        if written.workers > 1:
+            shared = _shared(device, written.workers)
+            again = functools.partial(_translator, runs, search, threshold, batch, shared)
+            translate_stream(again, lines, out, written, report, attention, tally, show)
+        else:
+            chunks = lead(ranks, setup, buffers(lines, written.buffer))
+            write_chunks(chunks, out, written, report, attention, tally, show)
     if tally is not None and tally.cps is not None:
         note(
             f"CPS {tally.cps:.2f} (score computations a step), and {tally.encoding:.1f} a sentence "
             f"in reading the source"
         )
+
+
+def _check_files(input: Path | None, output: Path | None, attention: Path | None) -> None:  # noqa: A002
+    """Check that nothing is written over what is read.
+
+    Raises:
+        OptionError: Two options name one file.
+    """
+    if input and output and output.exists() and input.samefile(output):
+        raise OptionError(f"--output {output} is the --input file; write to another one")
+    for name, other in (("--input", input), ("--output", output)):
+        if attention and other and attention.resolve() == other.resolve():
+            raise OptionError(
+                f"--attention-output {attention} is the {name} file; write to another one"
+            )
+
+
+def _lines(input: Path | None) -> Iterator[str]:  # noqa: A002
+    """Return the lines of a file, or of standard input.
+
+    Raises:
+        DataError: The file cannot be read; it must not empty the output.
+    """
+    from nmtflex.corpus.readers import read_lines, read_stream
+
+    if input is None:
+        return read_stream(sys.stdin.buffer)
+    lines = read_lines(input)
+    return itertools.chain(list(itertools.islice(lines, 1)), lines)
 
 
 def _translator(*options: Any) -> Translator:

@@ -106,6 +106,19 @@ def translate_stream(
     setup = ChunkTranslation(open_translator, output.n_best, trace, tally is not None)
     size = output.buffer if output.workers == 1 else min(output.buffer, WORKER_LINES)
     chunks = ordered_map(setup, buffers(lines, size), output.workers, spawn=True)
+    write_chunks(chunks, out, output, report, attention, tally, show)
+
+
+def write_chunks(
+    chunks: Iterable[Chunk],
+    out: BinaryIO,
+    output: OutputConfig,
+    report: Callable[[int, int], None] = lambda _sentences, _tokens: None,
+    attention: AttentionFile | None = None,
+    tally: Tally | None = None,
+    show: Callable[[int, str, Translation], None] | None = None,
+) -> None:
+    """Write translated lines in order, flushed after every chunk; see ``translate_stream``."""
     index = itertools.count()
     for chunk in chunks:
         for source, translations in zip(chunk.lines, chunk.found, strict=True):

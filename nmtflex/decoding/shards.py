@@ -1,0 +1,87 @@
+"""Translation shared by the processes that torchrun started, in order.
+
+The first process reads and writes. Of each buffer of lines every process translates every Nth, so
+what is written is what one process alone would have written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from nmtflex.decoding.stream import Chunk, ChunkTranslation
+from nmtflex.decoding.tally import Tally
+from nmtflex.decoding.traces import SentenceTrace
+from nmtflex.decoding.translator import Translation
+from nmtflex.ranks import Ranks, merge
+
+
+def lead(ranks: Ranks, setup: ChunkTranslation, lines: Iterable[list[str]]) -> Iterator[Chunk]:
+    """Share buffers of lines, and yield each with its translations; for the first process.
+
+    One process alone translates all of them.
+
+    Args:
+        ranks: The processes.
+        setup: Opens the model.
+        lines: The buffers; each is read when the one before it is written.
+
+    Raises:
+        NmtflexError: What reading raises, or another process is lost.
+    """
+    translate = setup()
+    for buffer in lines:
+        ranks.from_first(buffer)
+        own = translate(ranks.share(buffer))
+        # What this process made itself need not be packed.
+        parts = [own, *map(unpack, ranks.gather(None)[1:])]
+        tally = Tally()
+        for part in parts:
+            tally.merge(part.tally)
+        yield Chunk(buffer, merge([part.found for part in parts]), tally)
+    ranks.from_first(None)
+
+
+def follow(ranks: Ranks, setup: ChunkTranslation) -> None:
+    """Translate for the first process until it has read all.
+
+    Raises:
+        NmtflexError: A broken model, or another process is lost.
+    """
+    translate = setup()
+    while (buffer := ranks.from_first()) is not None:
+        ranks.gather(pack(translate(ranks.share(buffer))))
+
+
+def pack(chunk: Chunk) -> dict[str, Any]:
+    """Return what JSON can hold; floating-point numbers survive to the last bit."""
+    found = [
+        [translation._replace(trace=_lists(translation.trace)) for translation in translations]
+        for translations in chunk.found
+    ]
+    return {"lines": chunk.lines, "found": found, "tally": chunk.tally.to_lists()}
+
+
+def unpack(packed: dict[str, Any]) -> Chunk:
+    """Rebuild from ``pack``."""
+    found = [
+        [
+            translation._replace(trace=_arrays(translation.trace))
+            for translation in (Translation(*fields) for fields in translations)
+        ]
+        for translations in packed["found"]
+    ]
+    return Chunk(packed["lines"], found, Tally.from_lists(*packed["tally"]))
+
+
+def _lists(trace: SentenceTrace | None) -> Any:
+    return None if trace is None else [None if value is None else value.tolist() for value in trace]
+
+
+def _arrays(trace: Any) -> SentenceTrace | None:
+    if trace is None:
+        return None
+    parts: list[Any] = [None if part is None else np.array(part) for part in trace]
+    return SentenceTrace(*parts)
