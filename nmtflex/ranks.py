@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -28,6 +29,7 @@ from torch.distributed.rendezvous import rendezvous
 from nmtflex.config import DeviceConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.launch import SPEAKER, Launch, find_launch
+from nmtflex.meeting import meet
 
 Item = TypeVar("Item")
 Items = TypeVar("Items", bound=Sequence[Any] | np.ndarray[Any, Any])
@@ -190,6 +192,7 @@ def open_ranks() -> Ranks:
     if launch.size > 1:
         try:
             store, rank, size = next(iter(rendezvous("env://")))
+            store = meet(store, rank, size)
             gpus = torch.cuda.is_available() and dist.is_nccl_available()
             backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
             dist.init_process_group(backend, store=store, rank=rank, world_size=size)
@@ -228,7 +231,9 @@ def _connected() -> Iterator[None]:
 
 
 def _line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0]
+    """Return the first sentence of torch's message, without the place in its source."""
+    message = re.sub(r"\[/[^]]*\] *", "", str(error).split("\n", 1)[0])
+    return message.split(". ", 1)[0].rstrip(".")
 
 
 def _bytes(value: Any) -> Tensor:

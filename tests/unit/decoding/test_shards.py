@@ -1,0 +1,31 @@
+"""What processes tell each other of translations: everything, to the last bit."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from nmtflex.decoding.shards import pack, unpack
+from nmtflex.decoding.stream import Chunk
+from nmtflex.decoding.tally import Tally
+from nmtflex.decoding.traces import SentenceTrace
+from nmtflex.decoding.translator import Translation
+
+
+def test_a_chunk_survives_json():
+    trace = SentenceTrace(
+        np.array([3, 4]), np.array([[0.1, 1 / 3]]), None, np.array([1e-17]), None, None, None, None
+    )
+    best = Translation("ä b", ["ä", "b"], ["ä", "b"], -1 / 3, -2 / 3, trace, [4, 5])
+    other = Translation("", [], [], 0.0, -0.1, None)
+    tally = Tally.from_lists([1 / 3, 2.0], [0, 7])
+    chunk = Chunk(["x", ""], [[best, other], [other]], tally)
+    found = unpack(json.loads(json.dumps(pack(chunk))))
+    assert found.lines == chunk.lines
+    assert found.tally.to_lists() == ([1 / 3, 2.0], [0, 7])
+    again = found.found[0][0]
+    assert again._replace(trace=None) == best._replace(trace=None)
+    for one, two in zip(again.trace, trace, strict=True):
+        assert (one is None and two is None) or (one.dtype == two.dtype and (one == two).all())
+    assert found.found[1] == [other._replace(ids=[])]
