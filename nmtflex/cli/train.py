@@ -39,7 +39,9 @@ def run_trainer(trainer: Trainer) -> None:
     from nmtflex.training.metrics import Metrics
 
     if not trainer.ranks.first:
-        trainer.train(Display(Console(quiet=True), trainer.total_updates(), 0), None)
+        trainer.train(
+            Display(Console(quiet=True, force_terminal=False), trainer.total_updates(), 0), None
+        )
         return
     kind = read_run_config(trainer.folder)["model"]["attention"]["kind"]
     progress, path = trainer.progress, trainer.folder.path

@@ -26,7 +26,13 @@ class DeviceConfig(Config):
         ),
     ] = "float32"
     threads: Annotated[
-        int, Opt("CPU threads; 0 takes all cores.", ge=0, le=1024, may_change=True)
+        int,
+        Opt(
+            "CPU threads; 0 takes all cores, or a process's share of them.",
+            ge=0,
+            le=1024,
+            may_change=True,
+        ),
     ] = 0
 
     def validate(self) -> list[str]:

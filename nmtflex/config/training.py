@@ -28,8 +28,8 @@ class LoopConfig(Config):
     batch_tokens: Annotated[
         int | None,
         Opt(
-            "Tokens a batch: sentences x longest side, padding counted (default 4096; finetune: "
-            "as the base run).",
+            "Tokens a batch: sentences x longest side, padding counted; each process's under "
+            "torchrun (default 4096; finetune: as the base run).",
             ge=1,
         ),
     ] = None
