@@ -92,6 +92,10 @@ class Ranks:
             return list(values)
         return self._reduced(torch.tensor(values, dtype=torch.float64)).tolist()
 
+    def clock(self, seconds: float) -> float:
+        """Return the first process's measure of time: what follows from it must follow for all."""
+        return self.sum([seconds if self.first else 0.0])[0]
+
     def agree(self, received: signal.Signals | None) -> signal.Signals | None:
         """Return the signal that any of the processes received, None where none did."""
         if self.alone:

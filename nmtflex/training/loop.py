@@ -173,7 +173,7 @@ class Trainer:
         progress.update += 1
         progress.position += len(chosen)
         progress.target_tokens += tokens
-        progress.seconds += self.ranks.from_first(time.monotonic() - began)
+        progress.seconds += self.ranks.clock(time.monotonic() - began)
         display.advance(progress.epoch, progress.update, tokens, loss / tokens, norm)
         if progress.update % config.log_every == 0:
             self._log_training(metrics, norm)
@@ -249,7 +249,7 @@ class Trainer:
         progress = self.progress
         began = time.monotonic()
         result = self.validator(self.model, check) if self.validator else None
-        spent = self.ranks.from_first(time.monotonic() - began)
+        spent = self.ranks.clock(time.monotonic() - began)
         progress.seconds += spent
         progress.validation_seconds += spent
         progress.validated_update = progress.update

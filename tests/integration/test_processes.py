@@ -112,9 +112,10 @@ def test_only_the_first_process_writes(trained):
 def test_finetuning_weighs_the_gate_as_one_process_does(trained, command_line):
     options = "--beta 0.2 --updates 6 --accumulate 2 --dtype float64 --device cpu --log-every 1"
     arguments = ["finetune", trained / "one", *options.split()]
-    outcome = command_line(*arguments, "--run", trained / "tuned1", "--batch-sentences", 6)
+    # So small a budget that some batches are one sentence, and the second process has none.
+    outcome = command_line(*arguments, "--run", trained / "tuned1", "--batch-tokens", 10)
     assert outcome.code == 0, outcome.err
-    done = torchrun(*arguments, "--run", trained / "tuned2", "--batch-sentences", 3)
+    done = torchrun(*arguments, "--run", trained / "tuned2", "--batch-tokens", 5)
     assert done.returncode == 0, done.stderr
     assert_close(numbers(rows(trained / "tuned1")), numbers(rows(trained / "tuned2")))
 
@@ -157,15 +158,15 @@ def kill_worker(parent: int, rank: int) -> None:
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
 def test_a_lost_process_costs_nothing(prepared, tmp_path, command_line):  # noqa: F811
-    options = [*SMALL, "--dropout", "0.3", "--batch-tokens", "48", "--validate-every", "20"]
-    done = torchrun("train", prepared, "--run", tmp_path / "whole", *options, "--updates", 100)
+    options = [*SMALL, "--dropout", "0.3", "--batch-tokens", "48", "--validate-every", "15"]
+    done = torchrun("train", prepared, "--run", tmp_path / "whole", *options, "--updates", 60)
     assert done.returncode == 0, done.stderr
     run = tmp_path / "cut"
-    arguments = ["train", prepared, "--run", run, *options, "--updates", 100]
+    arguments = ["train", prepared, "--run", run, *options, "--updates", 60]
     with subprocess.Popen(
         command(*arguments, restarts=1), stderr=subprocess.PIPE, text=True
     ) as process:
-        wait_for_rows(run / "metrics.csv", 25)
+        wait_for_rows(run / "metrics.csv", 20)
         kill_worker(process.pid, rank=1)
         _, err = process.communicate(timeout=UNTIL)
     assert process.returncode == 0, err
@@ -178,10 +179,12 @@ def test_a_lost_process_costs_nothing(prepared, tmp_path, command_line):  # noqa
     assert all((whole[name] - cut[name]).abs().max() < 1e-9 for name in whole)
     assert_close(numbers(rows(tmp_path / "whole")), numbers(rows(run)))
     # Another number of processes goes on with the same batches.
-    outcome = command_line(*arguments[:-1], 101)
+    outcome = command_line(*arguments[:-1], 61)
     assert outcome.code == 0, outcome.err
+    config = json.loads((run / "config.json").read_text())
+    assert config["processes"] == 2
     last = json.loads((max_checkpoint(run) / "progress.json").read_text())
-    assert last["update"] == 101
+    assert last["update"] == 61
 
 
 @pytest.mark.slow

@@ -51,6 +51,7 @@ def test_one_process_alone_exchanges_nothing():
     assert ranks.from_first({"a": 1}) == {"a": 1}
     assert ranks.gather("x") == ["x"]
     assert ranks.agree(None) is None
+    assert ranks.clock(1.5) == 1.5
     assert ranks.device(DeviceConfig(device="cpu")) == DeviceConfig(device="cpu")
     assert not torch.distributed.is_initialized()
 

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtflex.corpus.batches import Batches
+from nmtflex.launch import Launch
+from nmtflex.ranks import Ranks
 
 
 class Sentences:
@@ -37,6 +39,16 @@ def test_a_token_budget_holds_and_no_pair_is_lost(pairs, budget):
     for batch in batches:
         longest = max(max(pairs[i][0], pairs[i][1] + 1) for i in batch)
         assert len(batch) == 1 or len(batch) * longest <= budget
+
+
+@given(lengths, st.integers(1, 90), st.integers(1, 5))
+def test_target_tokens_are_counted_unread_as_the_shares_have_them(pairs, budget, processes):
+    batches = Batches(*of_lengths(*zip(*pairs, strict=True)), budget)
+    order = batches.order(seed=1, epoch=1)
+    ranks = [Ranks(Launch(rank, processes)) for rank in range(processes)]
+    shares = [ranked.share(batch) for batch in order for ranked in ranks]
+    found = sum(batches.collate(share).num_tokens for share in shares if len(share))
+    assert batches.target_tokens(order) == found == sum(length + 1 for _, length in pairs)
 
 
 def test_sentences_a_batch():
