@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 SIZES = "--embedding-size 8 --encoder-size 8 --decoder-size 8 --valid-beam 2"
 SMALL = f"{SIZES} --log-every 1 --device cpu --dtype float64".split()
-UNTIL = 300  # seconds that a start may take on a busy machine
+UNTIL = 900  # seconds that a start may take on a busy machine
 
 
 def command(*arguments: object, restarts: int = 0) -> list[str]:
