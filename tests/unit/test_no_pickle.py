@@ -16,6 +16,8 @@ CALLS = {
     "eval", "exec", "compile", "__import__",
     "torch.load", "torch.save", "torch.jit.load", "np.load", "numpy.load", "np.save", "np.savez",
     "os.system", "os.popen",
+    "dist.broadcast_object_list", "dist.all_gather_object", "dist.gather_object",
+    "dist.scatter_object_list", "dist.send_object_list", "dist.recv_object_list",
 }  # fmt: skip
 # torch's compile and regular expressions' are none of these: they are called by a module's name.
 
