@@ -20,8 +20,13 @@ ROUNDED: dict[str, Any] = {"error_model": "numpy"}
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function when it is first called from another compiled one."""
-    return njit(**options)
+    """Compile a function when it is first called from another compiled one.
+
+    It is always put into its caller: left by itself there would be two versions of it, and the
+    process that compiles would run another than those that find the code on disk, with results
+    that differ in the last bit.
+    """
+    return njit(forceinline=True, **options)
 
 
 def entry(parallel: bool = False, rounding: bool = False) -> Callable[[Callable[..., Any]], Any]:
