@@ -21,7 +21,7 @@ def train(train: TrainConfig, model: ModelConfig, device: DeviceConfig) -> None:
     """Train a model on a prepared folder; the same command again resumes.
 
     Several processes, on one machine or more, train one model: torchrun --nproc-per-node N -m
-    nmtflex train ... --batch-tokens and --batch-sentences are each process's; a run keeps its
+    nmtflex -- train ... --batch-tokens and --batch-sentences are each process's; a run keeps its
     batches when another number of processes goes on with it.
     """
     from nmtflex.ranks import open_ranks
