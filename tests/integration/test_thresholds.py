@@ -194,7 +194,7 @@ def self_taught(flexible, translate, corpus, tmp_path) -> Path:
     shutil.copytree(flexible, run)
     best = run / "checkpoints" / "best.safetensors"
     tensors, about = load_tensors(best)
-    draw = torch.Generator().manual_seed(1)
+    draw = torch.Generator().manual_seed(3)
     drawn = {name: torch.randn(x.shape, generator=draw) for name, x in sorted(tensors.items())}
     save_tensors(best, drawn, about)
     for split in ("valid", "test"):
