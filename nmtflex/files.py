@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -14,6 +16,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from nmtflex.errors import NmtflexError
+
+UNFINISHED = "unfinished-"  # in the name of a folder that is being made
+
+
+def is_full(error: OSError) -> bool:
+    """Whether an error says that there is no more room, on the disk or in a user's share of it."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextlib.contextmanager
@@ -41,32 +50,88 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # a failed write does not say of what
+        _name(error, path)
         raise
     sync_folder(path.parent)
+
+
+def _name(error: BaseException, path: Path) -> None:
+    """Say of what a write failed, which the system does not."""
+    if isinstance(error, OSError) and error.filename is None:
+        error.filename = str(path)
 
 
 @contextlib.contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Make a temporary folder that takes the name ``path`` when the block ends without an error.
 
-    ``path`` must not exist. Files inside are synced before the rename.
+    ``path`` must not exist. Files inside are synced before the rename. What processes that were
+    killed left of the same folder is deleted; what a living one is making is locked, and stays.
+
+    Raises:
+        OSError: What the system says (a full disk, say); nothing is left then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    _remove_unfinished(path)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.{UNFINISHED}"))
     try:
-        yield temporary
-        for item in sorted(temporary.rglob("*")):
-            if item.is_file():
-                with item.open("rb") as file:
-                    os.fsync(file.fileno())
-        temporary.chmod(0o777 & ~_umask())
-        temporary.rename(path)
-    except BaseException:
+        with _locked(temporary):
+            yield temporary
+            _sync_tree(temporary)
+            temporary.chmod(0o777 & ~_umask())
+            temporary.rename(path)
+    except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
+        _name(error, path)
         raise
     sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a folder, which goes with the process; yield whether it could be had."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = True
+        except OSError:  # somebody else's, or a file system without locks
+            held = False
+        yield held
+    finally:
+        os.close(handle)
+
+
+def _remove_unfinished(path: Path) -> None:
+    """Delete what was begun under the temporary names of a folder by processes that are gone."""
+    prefix = f".{path.name}.{UNFINISHED}"
+    beside: list[Path] = []
+    with contextlib.suppress(PermissionError):  # a parent that may be written to, and not listed
+        beside += path.parent.iterdir()
+    for folder in beside:
+        if folder.name.startswith(prefix) and folder.is_dir() and not folder.is_symlink():
+            with contextlib.suppress(FileNotFoundError), _locked(folder) as dead:
+                if dead:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sync_tree(folder: Path) -> None:
+    """Make the files of a folder, and their names, survive a power cut."""
+    for item in sorted(folder.rglob("*")):
+        if item.is_file():
+            with item.open("rb") as file:
+                os.fsync(file.fileno())
+        elif item.is_dir():
+            sync_folder(item)
+    sync_folder(folder)
+
+
+def remove_folder(folder: Path) -> None:
+    """Delete a folder so that no half of it is ever seen under its name."""
+    doomed = folder.with_name(f".{folder.name}.doomed")
+    shutil.rmtree(doomed, ignore_errors=True)
+    folder.rename(doomed)
+    shutil.rmtree(doomed)
 
 
 def _umask() -> int:

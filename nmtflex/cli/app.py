@@ -13,6 +13,7 @@ import typer
 
 import nmtflex
 from nmtflex.errors import NmtflexError
+from nmtflex.files import is_full
 from nmtflex.launch import SPEAKER, check_shared
 
 app = typer.Typer(
@@ -106,7 +107,8 @@ def _report(error: BaseException) -> int:
         if isinstance(error, BrokenPipeError):
             return 1  # whoever read the output has gone, and needs no message
         where = f"{error.filename}: " if error.filename else ""
-        complain(f"{where}{error.strerror or error}")
+        remedy = "; make room and give the same command again" if is_full(error) else ""
+        complain(f"{where}{error.strerror or error}{remedy}")
         return 1
     raise error
 

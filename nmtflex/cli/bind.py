@@ -7,11 +7,12 @@ stand in a help panel of their own.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -43,18 +44,20 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
     groups: dict[str, type[Config]] = {}
     parameters: list[inspect.Parameter] = []
     fields: dict[str, Any] = {}  # what a --config file may hold, and its type
+    words: dict[str, Mapping[str, int]] = {}  # what may stand there for a number
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints[name]
         if _is_kind(hint, Config):
             groups[name] = hint
             parameters += _parameters_of(hint)
             fields |= {field: plain for field, (plain, _) in options_of(hint).items()}
+            words |= {field: option.words for field, (_, option) in options_of(hint).items()}
         else:
             parameters.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
             fields[name] = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
     # Positional arguments first, in the order of the groups; Typer reads them from the signature.
     parameters.sort(key=lambda parameter: not _is_argument(parameter))
-    parameters = [_context_parameter(), *parameters, _config_file_parameter(fields)]
+    parameters = [_context_parameter(), *parameters, _config_file_parameter(fields, words)]
 
     @functools.wraps(function)
     def call(context: typer.Context, **values: Any) -> Any:
@@ -114,10 +117,27 @@ def _parameter(name: str, plain: Any, option: Opt, default: Any, panel: str) -> 
         flag = flag_of(name, option)
         if plain in (bool, bool | None) and option.flag is None:
             flag += f"/--no-{flag[2:]}"
-        info = typer.Option(flag, help=text, rich_help_panel=panel)
+        reader: dict[str, Any] = {}
+        if option.words:
+            reader = {"parser": _reader_of(option), "metavar": "|".join(["INTEGER", *option.words])}
+        info = typer.Option(flag, help=text, rich_help_panel=panel, **reader)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[plain, info]
     )
+
+
+def _reader_of(option: Opt) -> Callable[[str], int]:
+    """Return what reads a whole number, or a word in the place of one."""
+
+    def number_or_word(text: str) -> int:
+        if text in option.words:
+            return option.words[text]
+        with contextlib.suppress(ValueError):
+            if (number := int(text)) not in option.words.values():
+                return number
+        raise typer.BadParameter(f"{text!r} is no whole number and not {', '.join(option.words)}")
+
+    return number_or_word
 
 
 def _family_parameters(
@@ -203,12 +223,14 @@ def _context_parameter() -> inspect.Parameter:
     return inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-def _config_file_parameter(fields: dict[str, Any]) -> inspect.Parameter:
+def _config_file_parameter(
+    fields: dict[str, Any], words: dict[str, Mapping[str, int]]
+) -> inspect.Parameter:
     """Make ``--config``, which turns a file's values into the defaults of this command."""
 
     def read(context: typer.Context, path: Path | None) -> Path | None:
         if path is not None and not context.resilient_parsing:
-            context.default_map, context.meta[FILE_TABLES] = _read_options(path, fields)
+            context.default_map, context.meta[FILE_TABLES] = _read_options(path, fields, words)
         return path
 
     info = typer.Option(
@@ -226,7 +248,9 @@ def _config_file_parameter(fields: dict[str, Any]) -> inspect.Parameter:
     )
 
 
-def _read_options(path: Path, fields: dict[str, Any]) -> tuple[dict[str, Any], Tables]:
+def _read_options(
+    path: Path, fields: dict[str, Any], words: dict[str, Mapping[str, int]]
+) -> tuple[dict[str, Any], Tables]:
     """Read a TOML file: the values of plain options and of kinds, and the families' tables.
 
     Raises:
@@ -250,6 +274,8 @@ def _read_options(path: Path, fields: dict[str, Any]) -> tuple[dict[str, Any], T
                 tables[name] = {inner.replace("-", "_"): item for inner, item in table.items()}
                 revive(name, fields[name], tables[name])
                 values[name] = tables[name]["kind"]
+            elif isinstance(value, str) and value in words.get(name, {}):
+                values[name] = value
             else:
                 if type(value) in (int, float) and fields[name] in (str, str | None):
                     value = str(value)  # validate-every = 500, tau = 1.2, without quotes

@@ -14,6 +14,7 @@ from nmtflex.errors import RunError
 if TYPE_CHECKING:
     from nmtflex.model.run import RunFolder
     from nmtflex.training.loop import Trainer
+    from nmtflex.training.progress import Progress
 
 
 @command(app, "train")
@@ -45,6 +46,8 @@ def run_trainer(trainer: Trainer) -> None:
         return
     kind = read_run_config(trainer.folder)["model"]["attention"]["kind"]
     progress, path = trainer.progress, trainer.folder.path
+    for line in trainer.notes:
+        note(line)
     weights = sum(weight.numel() for weight in trainer.model.parameters() if weight.requires_grad)
     if trainer.done():
         limit = "--patience" if trainer.out_of_patience() else "--epochs or --updates"
@@ -73,7 +76,18 @@ def run_trainer(trainer: Trainer) -> None:
     note(
         f"{path} is done: {progress.update:,} updates; {tokens:,} target tokens in "
         f"{training:,.0f} s ({speed:,.0f} tokens/s) and {validating:,.0f} s of validation{best}"
+        f"{_setbacks(progress)}"
     )
+
+
+def _setbacks(progress: Progress) -> str:
+    """Return what went wrong in the whole training; nothing where nothing did."""
+    counts = {
+        "updates skipped (loss or gradient not finite, or no memory)": progress.skipped,
+        "batches halved for want of memory": progress.batches_split,
+        "pairs left out for want of memory": progress.pairs_left_out,
+    }
+    return "".join(f"; {count:,} {what}" for what, count in counts.items() if count)
 
 
 def _history(folder: RunFolder) -> list[float]:

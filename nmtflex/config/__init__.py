@@ -50,9 +50,10 @@ from nmtflex.config.plot import (
 from nmtflex.config.report import ReportConfig
 from nmtflex.config.scoring import EvalConfig, ScoreConfig
 from nmtflex.config.text import DetokenizeConfig, TokenizeConfig, describe_tokenizer
-from nmtflex.config.training import AverageConfig, FinetuneConfig, LoopConfig, TrainConfig
+from nmtflex.config.training import AUTO, AverageConfig, FinetuneConfig, LoopConfig, TrainConfig
 
 __all__ = [
+    "AUTO",
     "FORMAT",
     "AttentionConfig",
     "AttentionFigure",

@@ -11,6 +11,7 @@ import dataclasses
 import difflib
 import operator
 import types
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import (
@@ -43,6 +44,7 @@ class Opt:
         argument: A positional argument instead of a flag.
         flag: Spelling where it is not the field's name with dashes (``--K``, ``--x/--no-x``).
         may_change: May differ when a training is resumed.
+        words: Spellings of whole numbers that stand for something else, such as auto.
     """
 
     help: str
@@ -53,6 +55,7 @@ class Opt:
     argument: bool = False
     flag: str | None = None
     may_change: bool = False
+    words: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def check(self, name: str, value: object) -> str | None:
         """Say what is wrong with a number, or None if nothing is."""
@@ -63,6 +66,8 @@ class Opt:
             (self.lt, "less than", operator.lt),
         )
         if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        if value in self.words.values():
             return None
         for bound, words, holds in bounds:
             if bound is not None and not holds(value, bound):

@@ -10,6 +10,8 @@ from typing import Annotated, ClassVar, Literal
 from nmtflex.config.base import Config, Opt
 from nmtflex.config.decoding import tau_fault
 
+AUTO = -1  # tokens a batch: as many as memory holds
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LoopConfig(Config):
@@ -29,8 +31,10 @@ class LoopConfig(Config):
         int | None,
         Opt(
             "Tokens a batch: sentences x longest side, padding counted; each process's under "
-            "torchrun (default 4096; finetune: as the base run).",
+            "torchrun (default 4096; finetune: as the base run); auto for what memory holds, at "
+            "most 65,536 (CPU: 8,192) and a hundredth of an epoch.",
             ge=1,
+            words={"auto": AUTO},
         ),
     ] = None
     batch_sentences: Annotated[
@@ -62,6 +66,15 @@ class LoopConfig(Config):
     save_every: Annotated[
         float, Opt("Minutes between checkpoints that no validation makes.", gt=0, may_change=True)
     ] = 10.0
+    bad_updates: Annotated[
+        int,
+        Opt(
+            "Stop after so many updates in a row that were skipped: a loss or a gradient that is "
+            "not finite, or no memory.",
+            ge=1,
+            may_change=True,
+        ),
+    ] = 10
     valid_beam: Annotated[int, Opt("Beam size in validation.", ge=1, le=1000)] = 5
     best_by: Annotated[
         Literal["bleu", "perplexity"], Opt("What the best checkpoint is chosen by.")

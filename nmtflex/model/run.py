@@ -122,7 +122,8 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
         about = load_weights(folder.best, run.model)
     except RunError as error:
         raise RunError(
-            f"{error}; put the weights.safetensors of a checkpoint beside it in its place"
+            f"{error}; put the weights.safetensors of a checkpoint beside it in its place (those "
+            f"of the last update stand there, not of the best)"
         ) from error
     update = about.get("update", "0")
     if not re.fullmatch(r"\d{1,18}", update):

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from nmtflex.errors import RunError
-from nmtflex.files import atomic_folder, read_json, write_json
-from nmtflex.model.run import RunFolder
+from nmtflex.files import atomic_folder, read_json, remove_folder, write_json
+from nmtflex.model.run import RunFolder, update_of
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.model.weights import load_tensors, load_weights, model_tensors, save_tensors
 from nmtflex.training.progress import Progress
 
 ADAM = {"step", "exp_avg", "exp_avg_sq"}  # what the optimiser keeps of a weight
 WEIGHTS, TRAINER, PROGRESS = "weights.safetensors", "trainer.safetensors", "progress.json"
+CHECKSUM = "sha256"  # in the progress, of all else there
 
 
 def save_checkpoint(
@@ -43,15 +47,37 @@ def save_checkpoint(
     path = folder.checkpoints / f"update-{progress.update:08d}"
     about = {"update": str(progress.update)}
     if path.exists():
-        write_json(path / PROGRESS, progress.to_dict())
+        _write_progress(path, progress)
     else:
         with atomic_folder(path) as temporary:
             save_tensors(temporary / WEIGHTS, model_tensors(model), about)
             tensors = _trainer_tensors(model, optimizer) | dict(random)
             save_tensors(temporary / TRAINER, tensors, about)
-            write_json(temporary / PROGRESS, progress.to_dict())
+            _write_progress(temporary, progress)
     for outdated in folder.updates()[:-keep]:
-        shutil.rmtree(outdated)
+        remove_folder(outdated)
+
+
+def _write_progress(path: Path, progress: Progress) -> None:
+    values = progress.to_dict()
+    write_json(path / PROGRESS, values | {CHECKSUM: _checksum(values)})
+
+
+def _read_progress(path: Path) -> dict[str, Any]:
+    """Read the progress of a checkpoint as plain numbers.
+
+    Raises:
+        RunError: It is damaged. (An older one has no checksum, and is taken as it is.)
+    """
+    values = read_json(path / PROGRESS, RunError)
+    written = values.pop(CHECKSUM, None)
+    if written is not None and written != _checksum(values):
+        raise RunError(f"{path / PROGRESS} is damaged: not what its checksum was made of")
+    return values
+
+
+def _checksum(values: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def last_rate(folder: RunFolder) -> float:
@@ -63,19 +89,24 @@ def last_rate(folder: RunFolder) -> float:
     checkpoints = folder.updates()
     if not checkpoints:
         raise RunError(f"{folder.path} has no checkpoint to take the learning rate from; give --lr")
-    rate = read_json(checkpoints[-1] / PROGRESS, RunError).get("rate")
+    rate = _read_progress(checkpoints[-1]).get("rate")
     if not isinstance(rate, float) or not 0 < rate < math.inf:
         raise RunError(f"{checkpoints[-1] / PROGRESS}: no learning rate; give --lr")
     return rate
 
 
 def clear_leftovers(folder: RunFolder) -> None:
-    """Delete what a training that was killed while writing left under temporary names."""
-    for path in folder.checkpoints.glob(".*"):
-        if path.is_dir():
+    """Delete what a training that was killed while writing left under temporary names.
+
+    The caller holds the run's lock: nobody else writes.
+    """
+    names = [f".{name}.*" for name in (folder.config.name, folder.metrics.name)]
+    left = [path for name in names for path in folder.path.glob(name)]
+    for path in (*left, *folder.checkpoints.glob(".*"), *folder.checkpoints.glob("*/.*")):
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
-            path.unlink()
+            path.unlink(missing_ok=True)  # it went with its folder
 
 
 def save_best(folder: RunFolder, model: Seq2Seq, about: dict[str, str]) -> None:
@@ -92,13 +123,12 @@ def load_checkpoint(path: Path, model: Seq2Seq, optimizer: torch.optim.Optimizer
     try:
         load_weights(path / WEIGHTS, model)
         tensors, _ = load_tensors(path / TRAINER)
-        progress = Progress.from_dict(read_json(path / PROGRESS, RunError))
+        progress = Progress.from_dict(_read_progress(path))
+        if progress.update != update_of(path):
+            raise RunError(f"{path / PROGRESS} is of update {progress.update}")
         _restore_trainer(tensors, model, optimizer)
     except (RunError, KeyError, TypeError, RuntimeError) as error:
-        raise RunError(
-            f"checkpoint {path} cannot be resumed: {error}; delete this folder to go on from the "
-            f"checkpoint before it"
-        ) from error
+        raise RunError(f"checkpoint {path} cannot be resumed: {error}") from error
     return progress
 
 

@@ -15,19 +15,21 @@ import torch
 from torch import nn
 
 from nmtflex.config import LoopConfig
-from nmtflex.corpus.batches import Batch, Batches
+from nmtflex.corpus.batches import Batches, Ids
+from nmtflex.corpus.integrity import Integrity
 from nmtflex.corpus.store import PreparedCorpus
-from nmtflex.errors import RunError, StoppedError
+from nmtflex.errors import StoppedError
 from nmtflex.model.run import RunFolder
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.training.checkpoint import save_best, save_checkpoint
 from nmtflex.training.display import Display
+from nmtflex.training.gradients import Gradients, Sums
 from nmtflex.training.joining import random_states
 from nmtflex.training.metrics import Metrics
 from nmtflex.training.progress import Progress
+from nmtflex.training.setbacks import Setbacks, explained, is_sound, stopped
 from nmtflex.training.signals import StopSignals
-from nmtflex.training.tensors import loss_of
 from nmtflex.training.validation import Validation, Validator
 
 Check = Callable[[], None]  # raises where training must stop
@@ -61,6 +63,7 @@ class Trainer:
         ranks: Ranks | None = None,
     ) -> None:
         self.ranks = ranks or Ranks()
+        self.notes: list[str] = []  # for a person, before the training begins
         self.config = config
         self.folder = folder
         self.model = model
@@ -77,6 +80,11 @@ class Trainer:
             self.validator = Validator(
                 corpus, config.valid_beam, config.token_budget, tau, self.ranks
             )
+        self.gradients = Gradients(
+            model, self.batches, config.label_smoothing, config.gate_weight, self.ranks
+        )
+        self.setbacks = Setbacks(corpus, progress)
+        self.integrity = Integrity(corpus)
         self.order = self.batches.order(config.seed, progress.epoch)
 
     def total_updates(self) -> int:
@@ -128,9 +136,11 @@ class Trainer:
 
         Raises:
             StoppedError: A signal came; the state is saved.
-            RunError: The loss or the gradient is no longer a number.
+            RunError: Too many updates in a row were skipped; the state is saved. Or the disk is
+                full, or memory short; the last checkpoint stays.
+            DataError: The prepared folder was changed under the run.
         """
-        with StopSignals() as signals:
+        with StopSignals() as signals, explained(self.folder, self.progress):
 
             def check() -> None:
                 if received := self.ranks.agree(signals.received):
@@ -150,6 +160,7 @@ class Trainer:
                 if self._epoch_done():
                     self._next_epoch()
                 self._update(display, metrics, began)
+                self._stop_if_stuck()
                 if self.progress.seconds - self.progress.saved_seconds >= self.config.save_seconds:
                     self._save()
                 check()
@@ -166,52 +177,53 @@ class Trainer:
         """Make one optimiser step from the next batches of the epoch."""
         progress, config = self.progress, self.config
         chosen = self.order[progress.position : progress.position + config.accumulate]
-        own = [pairs for pairs in map(self.ranks.share, chosen) if len(pairs)]
-        batches = [self.batches.collate(pairs) for pairs in own]
-        tokens = self.batches.target_tokens(chosen)  # of all processes
-        loss, norm = self._step(batches, tokens)
+        sums, norm = self._step(chosen)
         progress.update += 1
         progress.position += len(chosen)
-        progress.target_tokens += tokens
         progress.seconds += self.ranks.clock(time.monotonic() - began)
-        display.advance(progress.epoch, progress.update, tokens, loss / tokens, norm)
-        if progress.update % config.log_every == 0:
-            self._log_training(metrics, norm)
+        for line in self.setbacks.count(chosen, self.gradients.left_out, sums, norm):
+            display.line(line)
+        if is_sound(sums, norm):
+            progress.target_tokens += sums.tokens
+            loss = sums.objective / sums.tokens
+            display.advance(progress.epoch, progress.update, sums.tokens, loss, norm)
+        if progress.update % config.log_every == 0 and progress.window_tokens:
+            self._log_training(metrics, norm if math.isfinite(norm) else None)
 
-    def _step(self, batches: list[Batch], tokens: int) -> tuple[float, float]:
-        """Descend along the mean gradient a token; return the loss and the gradient's norm."""
+    def _stop_if_stuck(self) -> None:
+        """Save and stop where too many updates in a row were skipped.
+
+        Raises:
+            RunError: They were.
+        """
+        progress, limit = self.progress, self.config.bad_updates
+        if progress.skipped_in_row >= limit:
+            progress.skipped_in_row = 0  # the same command may try as many again
+            self._save()
+            raise stopped(self.folder, progress.update, limit)
+
+    def _step(self, chosen: list[Ids]) -> tuple[Sums, float]:
+        """Descend along the mean gradient a token, if it is finite; return it summed up.
+
+        Returns:
+            Sums over the pairs, and the gradient's norm.
+        """
         progress, config = self.progress, self.config
         self.model.train()
-        self.optimizer.zero_grad(set_to_none=True)
         for group in self.optimizer.param_groups:
             group["lr"] = progress.rate
-        total = plain = gates = 0.0
-        sentences = 0
-        for batch in batches:
-            loss = loss_of(self.model, batch, config.label_smoothing, config.gate_weight)
-            torch.autograd.backward(loss.objective / tokens)
-            total += float(loss.objective.detach())
-            plain += float(loss.cross_entropy)
-            sentences += loss.sentences
-            if loss.gate is not None:
-                gates += float(loss.gate)
-        self.ranks.sum_gradients(self.model.parameters())
-        total, plain, gates, count = self.ranks.sum([total, plain, gates, sentences])
-        progress.window_loss += total
-        progress.window_cross_entropy += plain
-        progress.window_gate += gates
-        progress.window_sentences += int(count)
-        progress.window_tokens += tokens
+        sums = self.gradients.of(chosen)
         norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), config.clip or math.inf))
-        if not math.isfinite(norm):
-            raise RunError(
-                f"the gradient's norm is {norm} at update {progress.update + 1}; lower --lr "
-                f"or --clip and train again; the last checkpoint stays as it was"
-            )
-        self.optimizer.step()
-        return total, norm
+        if is_sound(sums, norm):
+            self.optimizer.step()
+            progress.window_loss += sums.objective
+            progress.window_tokens += sums.tokens
+            progress.window_cross_entropy += sums.cross_entropy
+            progress.window_gate += sums.gate
+            progress.window_sentences += sums.sentences
+        return sums, norm
 
-    def _log_training(self, metrics: Metrics | None, norm: float) -> None:
+    def _log_training(self, metrics: Metrics | None, norm: float | None) -> None:
         progress = self.progress
         mean = progress.window_cross_entropy / progress.window_tokens
         self._log(
@@ -298,6 +310,7 @@ class Trainer:
         return True
 
     def _save(self) -> None:
+        self.integrity.check()  # what was learned from other data is not kept
         self.progress.saved_seconds = self.progress.seconds
         random = random_states(self.ranks, self.model.device)
         if self.ranks.first:

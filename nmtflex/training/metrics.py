@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from types import TracebackType
@@ -56,8 +57,11 @@ class Metrics:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.file.close()
-        self.events.close()
+        # Where the disk is full, closing fails once more, and would hide what happened first.
+        with contextlib.suppress(OSError) if error else contextlib.nullcontext():
+            self.file.close()
+        with contextlib.suppress(OSError) if error else contextlib.nullcontext():
+            self.events.close()
 
     def write(self, split: str, values: dict[str, float | int | None]) -> None:
         """Add a row; None and what is not given stay empty."""

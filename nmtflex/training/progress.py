@@ -16,7 +16,7 @@ class Progress:
     """Counters of a training; plain numbers, kept with each checkpoint."""
 
     rate: float  # learning rate now
-    update: int = 0  # optimiser steps
+    update: int = 0  # optimiser steps, those skipped counted
     epoch: int = 1  # passes begun
     position: int = 0  # batches done in this epoch
     seconds: float = 0.0  # in training and validation, over all sittings
@@ -34,6 +34,10 @@ class Progress:
     window_tokens: int = 0
     window_gate: float = 0.0  # sum over sentences of their mean gate
     window_sentences: int = 0
+    skipped: int = 0  # updates without a finite loss and gradient; they changed no weight
+    skipped_in_row: int = 0  # of those, the last ones
+    batches_split: int = 0  # halvings of batches that memory did not hold
+    pairs_left_out: int = 0  # that it did not hold even alone
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types."""

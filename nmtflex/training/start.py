@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import fnmatch
 import platform
@@ -14,6 +15,7 @@ import torch
 
 import nmtflex
 from nmtflex.config import (
+    AUTO,
     FORMAT,
     Config,
     DeviceConfig,
@@ -23,6 +25,7 @@ from nmtflex.config import (
     options_of,
 )
 from nmtflex.config import flag_of as spelling
+from nmtflex.corpus.integrity import Integrity
 from nmtflex.corpus.store import PreparedCorpus, open_prepared
 from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.files import atomic_folder, check_contained, file_hash, write_json
@@ -32,10 +35,12 @@ from nmtflex.model.seq2seq import Seq2Seq, build_model
 from nmtflex.model.threshold import threshold_value
 from nmtflex.model.weights import load_weights
 from nmtflex.ranks import Ranks
-from nmtflex.training.checkpoint import TRAINER, clear_leftovers, load_checkpoint
+from nmtflex.training.budget import find_budget
+from nmtflex.training.checkpoint import clear_leftovers
 from nmtflex.training.joining import check_same_data, join, processes_of, whole_batches
 from nmtflex.training.loop import Trainer
 from nmtflex.training.progress import Progress
+from nmtflex.training.resume import Resumed, resume
 
 NOT_COMPARED = (
     "data",
@@ -94,9 +99,15 @@ def make_trainer(
     """
     ranks = ranks or Ranks()
     _check_corpus(model_config, train_config, corpus)
+    integrity = Integrity(corpus)
+    integrity.check()
     check_same_data(ranks, corpus.fingerprint, corpus.folder)
     place = open_device(ranks.device(device_config))
     folder = RunFolder(train_config.run)
+    automatic = train_config.batch_tokens == AUTO
+    if automatic:
+        known = ranks.from_first(_known_budget(folder) if ranks.first else None)
+        train_config = dataclasses.replace(train_config, batch_tokens=known)
     config = _describe(corpus, model_config, train_config, device_config)
     data = config["data"]
     if base is not None:
@@ -115,22 +126,39 @@ def make_trainer(
     if model.decoder.attention.gated:
         model.decoder.attention.set_threshold(train_tau)
     trained = _freeze(model, train_config.frozen)
+    if automatic and train_config.batch_tokens is None:
+        budget = find_budget(model, corpus, ranks)
+        train_config = dataclasses.replace(train_config, batch_tokens=budget)
+        config["train"]["batch_tokens"] = budget
     optimizer = torch.optim.Adam(trained, lr=rate, fused=True)
-    progress, processes, trainer_file, lock = Progress(rate=rate), ranks.size, None, None
+    lock, processes, state = None, ranks.size, Resumed(Progress(rate=rate))
     if ranks.first:
         groups = (model_config, train_config, device_config)
         lock, processes = _open_folder(folder, corpus, config, groups, ranks.size)
-        if checkpoints := folder.updates():
-            progress = load_checkpoint(checkpoints[-1], model, optimizer)
-            trainer_file = checkpoints[-1] / TRAINER
-        elif base is not None:
-            load_weights(base.folder.best, model)
-            progress = Progress(rate=rate, validated_update=-1)
-    progress = join(ranks, model, optimizer, progress, trainer_file, train_config.seed)
+        state = resume(folder, model, optimizer) or _begin(model, rate, base)
+    progress = join(ranks, model, optimizer, state.progress, state.trainer_file, train_config.seed)
     whole = whole_batches(train_config, ranks.from_first(processes))
     trainer = Trainer(whole, folder, corpus, model, optimizer, progress, tau, ranks)
-    trainer.lock = lock
+    trainer.lock, trainer.integrity, trainer.notes = lock, integrity, state.notes
+    if automatic:
+        trainer.notes.append(f"--batch-tokens auto: {train_config.token_budget:,} tokens a batch")
     return trainer
+
+
+def _begin(model: Seq2Seq, rate: float, base: Run | None) -> Resumed:
+    """Return where a training begins; from a run's best weights, if one is given."""
+    if base is None:
+        return Resumed(Progress(rate=rate))
+    load_weights(base.folder.best, model)
+    return Resumed(Progress(rate=rate, validated_update=-1))
+
+
+def _known_budget(folder: RunFolder) -> int | None:
+    """Return the tokens a batch that a run was made with; None where it is yet to be made."""
+    if not folder.path.exists():
+        return None
+    known = read_run_config(folder).get("train", {}).get("batch_tokens")
+    return known if type(known) is int and known > 0 else None
 
 
 def _open_folder(

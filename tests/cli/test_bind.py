@@ -353,7 +353,7 @@ def test_missing_file(toy, command_line, tmp_path):
         (
             OSError(errno.ENOSPC, "No space left on device", "a/b"),
             1,
-            "a/b: No space left on device",
+            "a/b: No space left on device; make room and give the same command again",
         ),
         (OSError("odd"), 1, "odd"),
     ],

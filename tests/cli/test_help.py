@@ -148,7 +148,9 @@ def test_full_disk_under_the_output():
             check=False,
         )
     assert result.returncode == 1
-    assert result.stderr == "nmtflex: error: No space left on device\n"
+    assert result.stderr == (
+        "nmtflex: error: No space left on device; make room and give the same command again\n"
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes close otherwise there")

@@ -278,26 +278,6 @@ def test_data_that_moved_is_the_same_data(train, prepared, tmp_path):
     assert train(tmp_path / "run", "--updates", 4, data=tmp_path / "moved").code == 0
 
 
-def test_a_truncated_checkpoint_is_named_and_the_one_before_is_good(train, tmp_path):
-    run = tmp_path / "run"
-    train(run, "--updates", 8, "--validate-every", 4)
-    for name in ("weights.safetensors", "trainer.safetensors"):
-        path = max_checkpoint(run) / name
-        whole = path.read_bytes()
-        path.write_bytes(whole[:-10])
-        outcome = train(run, "--updates", 12, "--validate-every", 4)
-        path.write_bytes(whole)
-        assert outcome.code == 1
-        assert str(path) in outcome.err
-        assert "truncated or damaged" in outcome.err
-    shutil.rmtree(max_checkpoint(run))
-    outcome = train(run, "--updates", 12, "--validate-every", 4)
-    assert outcome.code == 0
-    assert "at update 4" in outcome.err
-    train(tmp_path / "whole", "--updates", 12, "--validate-every", 4)
-    assert weights(run) == weights(tmp_path / "whole")
-
-
 def test_a_full_disk_leaves_the_checkpoint_before(train, tmp_path, monkeypatch):
     run = tmp_path / "run"
     train(run, "--updates", 4)
@@ -310,7 +290,11 @@ def test_a_full_disk_leaves_the_checkpoint_before(train, tmp_path, monkeypatch):
         patch.setattr("nmtflex.training.checkpoint.save_tensors", lambda *_: full(0))
         outcome = train(run, "--updates", 8)
     assert outcome.code == 1
-    assert outcome.err.splitlines()[-1] == "nmtflex: error: No space left on device"
+    assert outcome.err.splitlines()[-1] == (
+        f"nmtflex: error: {run / 'checkpoints' / 'update-00000008'}: No space left on device; the "
+        f"training stopped at update 8, and the last checkpoint, of update 4, is whole: make room "
+        f"and give the same command again"
+    )
     assert {path: path.read_bytes() for path in max_checkpoint(run).iterdir()} == before
     assert list((run / "checkpoints").glob(".*")) == []
     assert train(run, "--updates", 8).code == 0
@@ -362,15 +346,6 @@ def test_without_validation_data_the_last_weights_are_the_best(train, tmp_path):
     assert train(tmp_path / "run", "--epochs", 1, data=data).code == 0
     best = (tmp_path / "run" / "checkpoints" / "best.safetensors").read_bytes()
     assert best == (max_checkpoint(tmp_path / "run") / "weights.safetensors").read_bytes()
-
-
-def test_a_gradient_that_is_no_number_stops_the_run(train, tmp_path, monkeypatch):
-    from torch import nn, tensor
-
-    monkeypatch.setattr(nn.utils, "clip_grad_norm_", lambda *_: tensor(float("nan")))
-    outcome = train(tmp_path / "run", "--updates", 3)
-    assert outcome.code == 1
-    assert "the gradient's norm is nan at update 1" in outcome.err
 
 
 def test_tying_all_embeddings_needs_a_joint_vocabulary(train, prepared, tmp_path):

@@ -64,5 +64,5 @@ def without(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
 def test_another_trainer_is_refused(tiny_run, checkpoint, change, message) -> None:
     tensors, about = load_tensors(checkpoint / TRAINER)
     save_tensors(checkpoint / TRAINER, change(tensors), about)
-    with pytest.raises(RunError, match=rf"{checkpoint} cannot be resumed: .*{message}.*; delete"):
+    with pytest.raises(RunError, match=rf"{checkpoint} cannot be resumed: .*{message}"):
         load_checkpoint(checkpoint, *model_and_optimizer(tiny_run))

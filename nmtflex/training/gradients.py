@@ -1,0 +1,118 @@
+"""The gradient of an update, in pieces where the memory does not hold it whole."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, field
+
+import numpy as np
+from torch import autograd
+
+from nmtflex.corpus.batches import Batches, Ids
+from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.ranks import Ranks
+from nmtflex.training.memory import is_out_of_memory, release_memory
+from nmtflex.training.tensors import loss_of
+
+
+@dataclass(slots=True)
+class Sums:
+    """What an update's pairs add up to, over all processes."""
+
+    tokens: int = 0  # target tokens, end-of-sentence counted
+    objective: float = 0.0  # nats
+    cross_entropy: float = 0.0
+    gate: float = 0.0  # over sentences, of their mean gate
+    sentences: int = 0
+    splits: int = 0  # batches halved for want of memory
+    left_out: int = 0  # pairs too large even alone
+
+
+@dataclass(slots=True)
+class Gradients:
+    """The gradient of an update, left in the weights.
+
+    Args:
+        model: In training mode.
+        batches: Where pairs come from.
+        smoothing: Label smoothing.
+        beta: Weight of the mean gate.
+        ranks: Processes that share the pairs; each is left with the gradient of all.
+    """
+
+    model: Seq2Seq
+    batches: Batches
+    smoothing: float
+    beta: float
+    ranks: Ranks = field(default_factory=Ranks)
+    left_out: list[int] = field(default_factory=list)  # this process's pairs too large even alone
+
+    def of(self, chosen: list[Ids]) -> Sums:
+        """Make the gradient of the objective of batches of pairs, divided by their tokens.
+
+        Where memory does not suffice, the batch is halved and the update begun again: the
+        objective is a sum over pairs divided by the tokens of the update, so that its gradient is
+        the same up to rounding, however it is cut. A pair too large even alone is left out, and
+        its tokens are not counted. The first process then has the pairs that any left out.
+
+        Args:
+            chosen: The pairs of each batch.
+        """
+        tokens = self.batches.target_tokens(chosen)
+        own = self._own([pairs for pairs in map(self.ranks.share, chosen) if len(pairs)], tokens)
+        self.ranks.sum_gradients(self.model.parameters())
+        kinds = (type(value) for value in astuple(own))
+        values = zip(kinds, self.ranks.sum(astuple(own)), strict=True)
+        sums = Sums(*(kind(value) for kind, value in values))
+        if sums.left_out:
+            self.left_out = [pair for part in self.ranks.gather(self.left_out) for pair in part]
+            self._scale(tokens / max(1, sums.tokens))
+        return sums
+
+    def _own(self, pieces: list[Ids], tokens: int) -> Sums:
+        """Make the gradient of this process's pairs, in as many pieces as memory asks for."""
+        self.left_out = []
+        splits = 0
+        while True:
+            sums = Sums()
+            # Weights may hold part of the gradient of what failed.
+            self.model.zero_grad(set_to_none=True)
+            failed = self._first_failing(pieces, tokens, sums)
+            if failed is None:
+                sums.splits, sums.left_out = splits, len(self.left_out)
+                return sums
+            release_memory(self.model.device)
+            pairs = pieces[failed]
+            if len(pairs) > 1:
+                splits += 1
+                pieces[failed : failed + 1] = np.array_split(pairs, 2)
+            else:
+                self.left_out.append(int(pairs[0]))
+                del pieces[failed]
+
+    def _scale(self, factor: float) -> None:
+        """Multiply the gradient by a factor."""
+        for weight in self.model.parameters():
+            if weight.grad is not None:
+                weight.grad.mul_(factor)
+
+    def _first_failing(self, pieces: list[Ids], tokens: int, sums: Sums) -> int | None:
+        """Add the gradients of all pieces; return the number of one that memory does not hold."""
+        for number, pairs in enumerate(pieces):
+            try:
+                self._add(pairs, tokens, sums)
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                return number
+        return None
+
+    def _add(self, pairs: Ids, tokens: int, sums: Sums) -> None:
+        batch = self.batches.collate(pairs)
+        loss = loss_of(self.model, batch, self.smoothing, self.beta)
+        autograd.backward(loss.objective / tokens)
+        sums.tokens += batch.num_tokens
+        sums.objective += float(loss.objective.detach())
+        sums.cross_entropy += float(loss.cross_entropy)
+        sums.sentences += loss.sentences
+        if loss.gate is not None:
+            sums.gate += float(loss.gate)

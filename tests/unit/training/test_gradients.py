@@ -1,0 +1,191 @@
+"""A gradient in pieces equals the whole one; what memory does not hold is halved or left out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from nmtflex.config import GlobalConfig, ModelConfig
+from nmtflex.corpus.batches import Batches
+from nmtflex.corpus.store import StoreWriter, TokenStore
+from nmtflex.model.seq2seq import build_model
+from nmtflex.training import budget, gradients
+from nmtflex.training.gradients import Gradients
+from nmtflex.training.memory import available_memory, is_out_of_memory
+
+CPU_WORDS = (
+    "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: "
+    "you tried to allocate 8000000000000 bytes. Error code 12 (Cannot allocate memory)"
+)
+LENGTHS = (3, 5, 2, 7, 4, 6, 1, 8)
+
+
+@pytest.fixture
+def batches(tmp_path) -> Batches:
+    draw = np.random.default_rng(1)
+    stores = []
+    for side in ("source", "target"):
+        with StoreWriter(tmp_path / side, "<u2") as writer:
+            for length in LENGTHS:
+                writer.append(draw.integers(4, 20, length), [length])
+        stores.append(TokenStore(tmp_path / side, "<u2", 20))
+    return Batches(*stores, tokens=64)
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(2)
+    config = ModelConfig(
+        attention=GlobalConfig(), embedding_size=5, encoder_size=4, decoder_size=6, dropout=0.0
+    )
+    return build_model(config, 20, 20, 8).double()
+
+
+def made(model, batches, chosen, tokens=None):
+    """Return the gradient, its sums and who made it."""
+    maker = Gradients(model, batches, 0.1, 0.0)
+    sums = maker.of(chosen, tokens or batches.target_tokens(chosen))
+    found = {name: weight.grad.clone() for name, weight in model.named_parameters()}
+    return found, sums, maker
+
+
+def fail_above(monkeypatch, most: int, error: Exception, backward: bool = False):
+    """Let batches of more than so many pairs find no memory, going forward or back."""
+    tried, true_loss = [], gradients.loss_of
+
+    def loss_of(model, batch, *options):
+        tried.append(len(batch.lengths))
+        loss = true_loss(model, batch, *options)
+        if tried[-1] <= most:
+            return loss
+        if not backward:
+            raise error
+        weight = next(model.parameters())
+        return loss._replace(objective=Refusing.apply(loss.objective, weight, error))
+
+    monkeypatch.setattr(gradients, "loss_of", loss_of)
+    return tried
+
+
+class Refusing(torch.autograd.Function):
+    """Fails going back, when other weights have their gradients perhaps."""
+
+    @staticmethod
+    def forward(context, objective, weight, error):
+        context.error = error
+        return objective + 0 * weight.sum()
+
+    @staticmethod
+    def backward(context, *_):
+        raise context.error
+
+
+ERRORS = [
+    RuntimeError(CPU_WORDS),
+    MemoryError(),
+    np._core._exceptions._ArrayMemoryError((10**12,), np.dtype("f8")),
+    torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_gradient_in_pieces_is_the_whole_one(model, batches, monkeypatch, error, backward):
+    chosen = [np.arange(5), np.arange(5, 8)]
+    whole, expected, _ = made(model, batches, chosen)
+    tried = fail_above(monkeypatch, 2, error, backward)
+    found, sums, maker = made(model, batches, chosen)
+    assert tried[-5:] == [2, 1, 2, 2, 1]
+    assert maker.splits == 3
+    assert maker.left_out == []
+    assert (sums.tokens, sums.sentences) == (expected.tokens, 8) == (sum(LENGTHS) + 8, 8)
+    assert math.isclose(sums.objective, expected.objective, rel_tol=1e-12)
+    assert math.isclose(sums.cross_entropy, expected.cross_entropy, rel_tol=1e-12)
+    for name, gradient in whole.items():
+        torch.testing.assert_close(found[name], gradient, rtol=1e-10, atol=1e-14)
+
+
+def test_a_pair_too_large_alone_is_left_out(model, batches, monkeypatch):
+    without, expected, _ = made(model, batches, [np.array([0, 1, 2, 4, 5, 6, 7])])
+    true_collate = batches.collate
+
+    def collate(pairs):
+        if 3 in pairs:
+            raise MemoryError
+        return true_collate(pairs)
+
+    monkeypatch.setattr(batches, "collate", collate)
+    found, sums, maker = made(model, batches, [np.arange(8)])
+    assert maker.left_out == [3]
+    assert sums.tokens == expected.tokens == sum(LENGTHS) + 8 - (LENGTHS[3] + 1)
+    for name, gradient in without.items():
+        torch.testing.assert_close(found[name], gradient, rtol=1e-10, atol=1e-14)
+
+
+def test_nothing_fits(model, batches, monkeypatch):
+    fail_above(monkeypatch, 0, MemoryError())
+    maker = Gradients(model, batches, 0.0, 0.0)
+    sums = maker.of([np.arange(8)], 44)
+    assert (sums.tokens, sums.sentences, sorted(maker.left_out)) == (0, 0, list(range(8)))
+    assert all(weight.grad is None for weight in model.parameters())
+
+
+def test_another_error_is_none_of_memory(model, batches, monkeypatch):
+    fail_above(monkeypatch, 0, RuntimeError("shapes differ"))
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        made(model, batches, [np.arange(8)])
+
+
+def test_which_errors_are_of_memory():
+    assert all(is_out_of_memory(error) for error in ERRORS)
+    assert is_out_of_memory(RuntimeError("CUDA error: out of memory"))
+    assert is_out_of_memory(RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling ..."))
+    assert not is_out_of_memory(ValueError("can't allocate memory"))
+    with pytest.raises(RuntimeError) as raised:
+        torch.empty(1 << 60, dtype=torch.uint8)  # what this torch says, too
+    assert is_out_of_memory(raised.value)
+
+
+def test_there_is_some_memory():
+    assert 1 << 20 < available_memory() < 1 << 60
+
+
+def test_the_budget_by_trial_is_the_last_that_fits(model, batches, monkeypatch):
+    monkeypatch.setattr(budget, "LEAST", 16)
+    widest = max(LENGTHS) + 1
+    tried = fail_above_budget(monkeypatch, 300 // widest)
+    assert budget.by_trial(model, batches, 100_000) == 256
+    assert [count * widest for count in tried] == [27, 63, 126, 252, 504]
+    assert budget.by_trial(model, batches, 128) == 128
+    assert all(weight.grad is None for weight in model.parameters())
+
+
+def fail_above_budget(monkeypatch, most: int) -> list[int]:
+    tried, true_loss = [], budget.loss_of
+
+    def loss_of(model, batch):
+        tried.append(len(batch.lengths))
+        if tried[-1] > most:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        return true_loss(model, batch)
+
+    monkeypatch.setattr(budget, "loss_of", loss_of)
+    return tried
+
+
+def test_the_budget_by_measure_grows_with_memory(model, batches):
+    found = [budget.by_measure(model, batches, 1 << 20, 1 << bits) for bits in (10, 23, 24, 25, 40)]
+    assert found[0] == budget.LEAST
+    assert found == sorted(found)
+    assert found[-1] == 1 << 20
+    assert found[1] < found[2] < found[3] < found[4]
+    assert all(weight.grad is None for weight in model.parameters())
+
+
+def test_the_longest_pairs(batches):
+    assert budget.longest(batches, 20).tolist() == [7, 3]
+    assert budget.longest(batches, 1).tolist() == [7]
+    assert len(budget.longest(batches, 900)) == 100  # again and again
