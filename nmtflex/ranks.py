@@ -13,7 +13,6 @@ import atexit
 import contextlib
 import dataclasses
 import json
-import os
 import re
 import signal
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,6 +29,7 @@ from nmtflex.config import DeviceConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.launch import SPEAKER, Launch, find_launch
 from nmtflex.meeting import meet
+from nmtflex.model.device import usable_cores
 
 Item = TypeVar("Item")
 Items = TypeVar("Items", bound=Sequence[Any] | np.ndarray[Any, Any])
@@ -83,7 +83,8 @@ class Ranks:
             if int(name[5:]) < torch.cuda.device_count():  # or open_device names what is missing
                 torch.cuda.set_device(torch.device(name))
         return dataclasses.replace(
-            config, device=name, threads=config.threads or max(1, _cores() // local)
+            # Not by OMP_NUM_THREADS: torchrun sets it to 1.
+            config, device=name, threads=config.threads or max(1, usable_cores() // local)
         )
 
     def sum(self, values: Sequence[float]) -> list[float]:
@@ -178,11 +179,6 @@ def merge(parts: Sequence[Sequence[Item]]) -> list[Item]:
     """Put together what ``Ranks.share`` parted, in the order that it had."""
     rows = zip_longest(*parts, fillvalue=MISSING)
     return [item for row in rows for item in row if item is not MISSING]  # type: ignore[misc]
-
-
-def _cores() -> int:
-    """Count the cores that this process may use; torchrun lets torch see one alone."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def open_ranks() -> Ranks:

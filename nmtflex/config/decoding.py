@@ -28,7 +28,7 @@ class DeviceConfig(Config):
     threads: Annotated[
         int,
         Opt(
-            "CPU threads; 0 takes all cores, or a process's share of them.",
+            "CPU threads; 0 takes OMP_NUM_THREADS or all cores, or a process's share of them.",
             ge=0,
             le=1024,
             may_change=True,

@@ -102,7 +102,8 @@ def _run(loop: object, logits: Tensor, *arguments: object) -> None:
     from nmtflex.kernels.threads import run_rows
 
     # Whole rows lie in one piece of memory, without which the loops would not run on vectors.
-    stride = logits.stride(0)
+    # The stride of a single row says nothing of how much memory there is.
+    stride = logits.stride(0) if len(logits) > 1 else logits.shape[1]
     rows = torch.as_strided(logits, (len(logits), stride), (stride, 1))
     run_rows(loop, len(logits), logits.numel(), rows.numpy(), *arguments)
 

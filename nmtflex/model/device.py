@@ -16,7 +16,7 @@ def open_device(config: DeviceConfig) -> torch.device:
     Raises:
         OptionError: The device is not there or has no bfloat16.
     """
-    torch.set_num_threads(config.threads or _cores())
+    torch.set_num_threads(config.threads or _default_threads())
     name = config.device
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -30,7 +30,13 @@ def open_device(config: DeviceConfig) -> torch.device:
     return device
 
 
-def _cores() -> int:
+def _default_threads() -> int:
+    """Return what OMP_NUM_THREADS asks for, as other programs do; else one thread a core."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else usable_cores()
+
+
+def usable_cores() -> int:
     """Count the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -120,6 +120,19 @@ def test_finetuning_weighs_the_gate_as_one_process_does(trained, command_line):
     assert_close(numbers(rows(trained / "tuned1")), numbers(rows(trained / "tuned2")))
 
 
+def test_one_budget_is_found_for_all_processes(prepared, tmp_path):  # noqa: F811
+    options = [*SMALL, "--batch-tokens", "auto"]
+    for updates in (2, 3):  # made, and resumed with what was found
+        done = torchrun(
+            "train", prepared, "--run", tmp_path / "run", *options, "--updates", updates
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("--batch-tokens auto: 256 tokens a batch") == 1
+    assert (
+        json.loads((tmp_path / "run" / "config.json").read_text())["train"]["batch_tokens"] == 256
+    )
+
+
 def test_translations_are_those_of_one_process_in_order(trained, command_line):
     source = trained / "input"
     lines = ["a b c", "", "f e d c b a", "c", "a a", "b d f a", "e e e", "d"]

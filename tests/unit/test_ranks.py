@@ -57,7 +57,7 @@ def test_one_process_alone_exchanges_nothing():
 
 
 def test_processes_of_a_machine_share_its_cores(monkeypatch):
-    monkeypatch.setattr("nmtflex.ranks._cores", lambda: 7)
+    monkeypatch.setattr("nmtflex.ranks.usable_cores", lambda: 7)
     ranks = Ranks(Launch(2, 6, 0, 3))
     assert ranks.device(DeviceConfig(device="cpu")).threads == 2
     assert ranks.device(DeviceConfig(device="cpu", threads=5)).threads == 5

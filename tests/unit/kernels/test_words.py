@@ -43,6 +43,21 @@ def test_cross_entropy_and_its_gradient_equal_torch(kernels, dtype, words, smoot
     torch.testing.assert_close(logits, plain.grad, **close)
 
 
+@BOTH
+def test_a_single_row_of_padded_bfloat16(kernels):
+    """Converted, it keeps the stride of the padding, and no memory behind it."""
+    torch.manual_seed(3)
+    room = room_for_logits(torch.empty(0, dtype=torch.bfloat16), 1, 21)
+    logits = room.copy_(torch.randn(1, 21)).float()
+    bias, reference = torch.randn(21), torch.tensor([20])
+    expected = functional.cross_entropy(logits + bias, reference)
+    values, words = best_words(logits.clone(), bias, 21)
+    assert words.tolist() == (logits + bias).sort(descending=True).indices.tolist()
+    smoothed, _ = cross_entropy_rows(logits, bias, reference, 0.0, gradient=False)
+    torch.testing.assert_close(smoothed, expected)
+    torch.testing.assert_close(values.exp().sum(), torch.tensor(1.0))
+
+
 def by_definition(logits, count, never, only):
     """Sort all words of a row, in float64."""
     total = math.log(sum(math.exp(value) for value in logits))

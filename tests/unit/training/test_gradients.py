@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -11,7 +14,9 @@ import torch
 from nmtflex.config import GlobalConfig, ModelConfig
 from nmtflex.corpus.batches import Batches
 from nmtflex.corpus.store import StoreWriter, TokenStore
+from nmtflex.launch import Launch
 from nmtflex.model.seq2seq import build_model
+from nmtflex.ranks import Ranks
 from nmtflex.training import budget, gradients
 from nmtflex.training.gradients import Gradients
 from nmtflex.training.memory import available_memory, is_out_of_memory
@@ -44,10 +49,10 @@ def model():
     return build_model(config, 20, 20, 8).double()
 
 
-def made(model, batches, chosen, tokens=None):
+def made(model, batches, chosen):
     """Return the gradient, its sums and who made it."""
     maker = Gradients(model, batches, 0.1, 0.0)
-    sums = maker.of(chosen, tokens or batches.target_tokens(chosen))
+    sums = maker.of(chosen)
     found = {name: weight.grad.clone() for name, weight in model.named_parameters()}
     return found, sums, maker
 
@@ -99,7 +104,7 @@ def test_a_gradient_in_pieces_is_the_whole_one(model, batches, monkeypatch, erro
     tried = fail_above(monkeypatch, 2, error, backward)
     found, sums, maker = made(model, batches, chosen)
     assert tried[-5:] == [2, 1, 2, 2, 1]
-    assert maker.splits == 3
+    assert sums.splits == 3
     assert maker.left_out == []
     assert (sums.tokens, sums.sentences) == (expected.tokens, 8) == (sum(LENGTHS) + 8, 8)
     assert math.isclose(sums.objective, expected.objective, rel_tol=1e-12)
@@ -120,15 +125,63 @@ def test_a_pair_too_large_alone_is_left_out(model, batches, monkeypatch):
     monkeypatch.setattr(batches, "collate", collate)
     found, sums, maker = made(model, batches, [np.arange(8)])
     assert maker.left_out == [3]
+    assert sums.left_out == 1
     assert sums.tokens == expected.tokens == sum(LENGTHS) + 8 - (LENGTHS[3] + 1)
     for name, gradient in without.items():
         torch.testing.assert_close(found[name], gradient, rtol=1e-10, atol=1e-14)
 
 
+class Pair(Ranks):
+    """One of two processes, here of two threads, that tell each other what they have."""
+
+    def __init__(self, rank: int, told: list[object], both: Barrier) -> None:
+        super().__init__(Launch(rank, 2))
+        self.told, self.both = told, both
+
+    def _exchanged(self, value):
+        self.both.wait()
+        self.told[self.rank] = value
+        self.both.wait()
+        return list(self.told)
+
+    def _reduced(self, tensor, _=None):
+        return sum(self._exchanged(tensor.clone()))
+
+    def gather(self, value):
+        values = self._exchanged(value)
+        return values if self.first else []
+
+
+def test_two_processes_leave_out_as_one(model, batches, monkeypatch):
+    without, expected, _ = made(model, batches, [np.array([0, 1, 2, 4, 5, 6, 7])])
+    true_collate = batches.collate
+
+    def collate(pairs):
+        if 3 in pairs:
+            raise MemoryError
+        return true_collate(pairs)
+
+    monkeypatch.setattr(batches, "collate", collate)
+    told, both, models = [None, None], Barrier(2, timeout=60), [model, copy.deepcopy(model)]
+    makers = [
+        Gradients(models[rank], batches, 0.1, 0.0, Pair(rank, told, both)) for rank in range(2)
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        sums = list(pool.map(lambda maker: maker.of([np.arange(8)]), makers))
+    assert makers[0].left_out == [3]
+    assert sums[0] == sums[1]
+    assert (sums[0].tokens, sums[0].sentences) == (expected.tokens, 7)
+    assert (sums[0].splits, sums[0].left_out) == (2, 1)
+    assert math.isclose(sums[0].objective, expected.objective, rel_tol=1e-12)
+    for trained in models:
+        for name, weight in trained.named_parameters():
+            torch.testing.assert_close(weight.grad, without[name], rtol=1e-10, atol=1e-14)
+
+
 def test_nothing_fits(model, batches, monkeypatch):
     fail_above(monkeypatch, 0, MemoryError())
     maker = Gradients(model, batches, 0.0, 0.0)
-    sums = maker.of([np.arange(8)], 44)
+    sums = maker.of([np.arange(8)])
     assert (sums.tokens, sums.sentences, sorted(maker.left_out)) == (0, 0, list(range(8)))
     assert all(weight.grad is None for weight in model.parameters())
 

@@ -96,15 +96,15 @@ class Saving:
     def resume(self) -> Progress:
         """Do what the next start does."""
         clear_leftovers(self.folder)
-        progress, notes = resume(self.folder, self.model, self.optimizer)
-        assert progress is not None
-        assert notes == []
+        resumed = resume(self.folder, self.model, self.optimizer)
+        assert resumed is not None
+        assert resumed.notes == []
         names = {path.name for path in self.folder.checkpoints.iterdir()}
         assert all(name[0] != "." for name in names), names
         assert {path.name for path in self.folder.updates()[-1].iterdir()} == {
             "weights.safetensors", "trainer.safetensors", "progress.json",
         }  # fmt: skip
-        return progress
+        return resumed.progress
 
 
 @pytest.fixture
