@@ -1,22 +1,26 @@
-"""A mechanism added as a user would: one file, one config class, one import line.
+"""A mechanism added as the README says: one file, one config class, one import line.
 
-It runs in a process of its own, so that no other test sees it.
+The README's own example is taken. It runs in a process of its own, so that no other test sees it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.integration
 
-MECHANISM = '''
-"""Uniform attention."""
+ROOT = Path(__file__).parents[2]
+SECTION = "### A new attention mechanism"
 
+# What the two files that the README names import already.
+HEAD = """
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -28,52 +32,7 @@ from torch import Tensor
 from nmtflex.attention import Attention, Sizes, State, Trace
 from nmtflex.attention.base import register
 from nmtflex.config import AttentionConfig, Opt
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UniformConfig(AttentionConfig):
-    """Options of uniform attention."""
-
-    kind: ClassVar[str] = "uniform"
-
-    scale: Annotated[float, Opt("Factor of the mean, without a unit.", gt=0)] = 1.0
-
-
-class Mean(NamedTuple):
-    """A batch's sources, each as the mean of its states."""
-
-    context: Tensor  # [B, H]
-    weights: Tensor  # [B, S]
-
-
-@register(UniformConfig)
-class UniformAttention(Attention):
-    """The mean of the encoder states times a constant: c = scale / S sum over s of states[s]."""
-
-    def __init__(self, sizes: Sizes, config: UniformConfig) -> None:
-        super().__init__()
-        self.context_size = sizes.states
-        self.scale = config.scale
-
-    def prepare(self, states: Tensor, mask: Tensor) -> Mean:
-        weights = mask / mask.sum(1, keepdim=True)
-        return Mean(self.scale * (weights.unsqueeze(2) * states).sum(1), weights)
-
-    def forward(
-        self,
-        query: Tensor,
-        feedback: Tensor,
-        memory: Mean,
-        rows: Tensor | None,
-        state: State,
-        trace: bool = False,
-    ) -> tuple[Tensor, State, Trace | None]:
-        rows = torch.arange(len(query)) if rows is None else rows
-        seen = None
-        if trace:
-            seen = Trace(computed=torch.zeros_like(rows), weights=memory.weights[rows])
-        return memory.context[rows], state, seen
-'''
+"""
 
 DRIVER = """
 import io, json, sys
@@ -101,11 +60,19 @@ PLACE = ["--threads", "1", "--device", "cpu"]
 LINES = ["a b c", "", "zebra b"]
 
 
+def example() -> str:
+    """Return the README's mechanism as a module."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split(SECTION)[1]
+    blocks = re.findall(r"^```python\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 2
+    return "\n\n".join([HEAD, *blocks])
+
+
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
     """Run all commands one after the other; return what came of each, by name."""
     folder = tmp_path_factory.mktemp("own")
-    (folder / "uniform.py").write_text(MECHANISM, encoding="utf-8")
+    (folder / "uniform.py").write_text(example(), encoding="utf-8")
     (folder / "driver.py").write_text(DRIVER, encoding="utf-8")
     for split in ("train", "valid", "test"):
         lines = [" ".join("abcdef"[: 1 + number % 5]) for number in range(20)]
@@ -192,6 +159,22 @@ def test_its_option_belongs_to_it(outcomes):
 def test_what_it_has_not_is_refused(outcomes):
     assert outcomes["tau"]["code"] == 2
     assert "--tau 1.5 needs flexible attention, and run has uniform" in outcomes["tau"]["err"]
+
+
+def test_it_keeps_the_contract(tmp_path):
+    (tmp_path / "uniform.py").write_text(example(), encoding="utf-8")
+    contract = ROOT / "tests" / "unit" / "attention" / "test_contract.py"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "uniform", "-k", "uniform", contract]
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [*command, "-p", "no:cacheprovider"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": path},
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout  # 5 where nothing was collected
 
 
 def test_nothing_of_it_is_left_here():
