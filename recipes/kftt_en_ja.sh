@@ -8,13 +8,13 @@
 # DATA holds train, dev and test, each .en and .ja (raw text; .gz, .xz or .zst will do): the files
 # data/orig/kyoto-* of https://www.phontron.com/kftt/download/kftt-data-1.0.tar.gz without "kyoto-".
 # Full: of the first 84,130 training pairs those of at most 30 words on either side (some 50,000),
-# 256 units, five epochs. Small: the first 12,000 pairs, 128 units, three epochs.
+# 256 units, five epochs. Small: of the first 30,000 pairs (some 18,000), 128 units, six epochs.
 source "$(dirname "$0")/common.sh"
 need {train,dev,test}.{en,ja}
 
 if small; then
-  pairs=12000 words=4000 units=128 length=3 taus=0.2,0.5,1.38,inf
-  sizes="small: 12,000 pairs less long ones, 4,000 words, 128 units, three epochs, seed 1"
+  pairs=30000 words=5000 units=128 length=6 taus=0.2,0.5,1.38,inf
+  sizes="small: 30,000 pairs less long ones, 5,000 words, 128 units, six epochs, seed 1"
 else
   pairs=84130 words=10000 units=256 length=5
   taus=0.05,0.1,0.2,0.25,0.3,0.35,0.4,0.5,0.6,0.7,1,1.38,2,inf

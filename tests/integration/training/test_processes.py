@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+from backwards import max_checkpoint, wait_for_rows
 from safetensors.torch import load_file
-from test_train import max_checkpoint, prepared, wait_for_rows  # noqa: F401
 
 pytestmark = pytest.mark.integration
 
@@ -76,7 +76,7 @@ def files(run: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def trained(prepared, tmp_path_factory):  # noqa: F811
+def trained(prepared, tmp_path_factory):
     """Train flexible attention twice: alone, and in two processes of half the budget each."""
     from nmtflex.cli.app import main
 
@@ -120,7 +120,7 @@ def test_finetuning_weighs_the_gate_as_one_process_does(trained, command_line):
     assert_close(numbers(rows(trained / "tuned1")), numbers(rows(trained / "tuned2")))
 
 
-def test_one_budget_is_found_for_all_processes(prepared, tmp_path):  # noqa: F811
+def test_one_budget_is_found_for_all_processes(prepared, tmp_path):
     options = [*SMALL, "--batch-tokens", "auto"]
     for updates in (2, 3):  # made, and resumed with what was found
         done = torchrun(
@@ -170,7 +170,7 @@ def kill_worker(parent: int, rank: int) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
-def test_a_lost_process_costs_nothing(prepared, tmp_path, command_line):  # noqa: F811
+def test_a_lost_process_costs_nothing(prepared, tmp_path, command_line):
     options = [*SMALL, "--dropout", "0.3", "--batch-tokens", "48", "--validate-every", "15"]
     done = torchrun("train", prepared, "--run", tmp_path / "whole", *options, "--updates", 60)
     assert done.returncode == 0, done.stderr
@@ -202,7 +202,7 @@ def test_a_lost_process_costs_nothing(prepared, tmp_path, command_line):  # noqa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_the_state_and_says_so_once(prepared, tmp_path, number):  # noqa: F811
+def test_a_signal_saves_the_state_and_says_so_once(prepared, tmp_path, number):
     run = tmp_path / "run"
     options = [*SMALL, "--updates", 100000, "--validate-every", 100000]
     with subprocess.Popen(
@@ -220,7 +220,7 @@ def test_a_signal_saves_the_state_and_says_so_once(prepared, tmp_path, number): 
 
 
 @pytest.mark.slow
-def test_an_error_is_one_line_and_keeps_its_exit_code(prepared, tmp_path):  # noqa: F811
+def test_an_error_is_one_line_and_keeps_its_exit_code(prepared, tmp_path):
     done = torchrun("train", tmp_path, "--run", tmp_path / "run")
     assert done.stderr.count("nmtflex: error") == 1
     assert "exitcode  : 1 " in done.stderr

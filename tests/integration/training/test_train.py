@@ -1,94 +1,29 @@
-"""nmtflex train: resuming, interruptions, schedules, and what it refuses."""
+"""nmtflex train: resuming, interruptions, schedules."""
 
 from __future__ import annotations
 
-import csv
-import fcntl
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from backwards import (
+    BEST,
+    SMALL,
+    make_prepared,
+    max_checkpoint,
+    rows,
+    tensors,
+    wait_for_rows,
+    weights,
+)
 from safetensors.torch import load_file
 
-from nmtflex.config import PreprocessConfig
-from nmtflex.corpus.prepare import prepare
-
 pytestmark = pytest.mark.integration
-
-BEST = Path("checkpoints") / "best.safetensors"
-SMALL = [
-    "--embedding-size",
-    "8",
-    "--encoder-size",
-    "8",
-    "--decoder-size",
-    "8",
-    "--batch-sentences",
-    "16",
-    "--valid-beam",
-    "2",
-    "--log-every",
-    "1",
-    "--threads",
-    "1",
-    "--device",
-    "cpu",
-]
-
-
-def write_corpus(folder: Path, pairs: int, seed: int) -> Path:
-    """Letters to capital letters, backwards."""
-    draw = random.Random(seed)
-    lines = ["".join(draw.choices("abcdef", k=draw.randint(1, 7))) for _ in range(pairs)]
-    for lang, texts in {"lo": lines, "up": [line[::-1].upper() for line in lines]}.items():
-        text = "".join(" ".join(line) + "\n" for line in texts)
-        folder.with_name(f"{folder.name}.{lang}").write_text(text)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    base = tmp_path_factory.mktemp("letters")
-    return make_prepared(base, seed=1)
-
-
-def make_prepared(base: Path, seed: int, **options: object) -> Path:
-    splits = {"train": [write_corpus(base / "train", 200, seed)]}
-    splits |= {"valid": write_corpus(base / "valid", 20, seed + 1)}
-    config = PreprocessConfig(
-        out=base / "prepared", source_lang="lo", target_lang="up", **splits | options
-    )
-    prepare(config)
-    return config.out
-
-
-@pytest.fixture
-def train(command_line, prepared):
-    def run(folder, *options, data=prepared):
-        return command_line("train", data, "--run", folder, *SMALL, *options)
-
-    return run
-
-
-def tensors(path: Path) -> dict[str, list]:
-    return {name: tensor.tolist() for name, tensor in load_file(path).items()}
-
-
-def weights(run: Path) -> dict[str, list]:
-    return tensors(max_checkpoint(run) / "weights.safetensors")
-
-
-def rows(run: Path, split: str) -> list[dict[str, str]]:
-    with (run / "metrics.csv").open(newline="") as file:
-        found = [row for row in csv.DictReader(file) if row["split"] == split]
-    return [{k: v for k, v in row.items() if k != "seconds"} for row in found]
 
 
 @pytest.mark.parametrize("extra", [[], ["--accumulate", "2", "--cell", "gru"]])
@@ -121,19 +56,6 @@ def test_a_signal_saves_the_state_and_resuming_equals_an_unbroken_run(
         assert train(tmp_path / folder, "--validate-every", 100000, "--updates", goal).code == 0
     assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
     assert rows(tmp_path / "cut", "train") == rows(tmp_path / "whole", "train")
-
-
-def wait_for_rows(path: Path, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if path.exists() and path.read_text().count("\n") > count:
-            return
-        time.sleep(0.05)
-    pytest.fail(f"{path} has no {count} rows after a minute")
-
-
-def max_checkpoint(run: Path) -> Path:
-    return max((run / "checkpoints").glob("update-*"))
 
 
 def test_a_run_stopped_in_its_last_validation_is_validated_when_it_goes_on(
@@ -192,45 +114,6 @@ def test_validation_is_counted_once(train, tmp_path, monkeypatch):
     assert 1.5 <= progress["validation_seconds"] <= progress["seconds"] <= wall
 
 
-def test_two_trainings_of_one_run_are_refused(train, tmp_path):
-    train(tmp_path / "run", "--updates", 2)
-    with (tmp_path / "run" / ".lock").open("w") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        outcome = train(tmp_path / "run", "--updates", 4)
-    assert outcome.code == 1
-    assert f"{tmp_path / 'run'} is being trained by another process" in outcome.err
-    assert train(tmp_path / "run", "--updates", 4).code == 0
-
-
-def test_a_device_that_is_not_there_leaves_no_run_behind(train, tmp_path):
-    outcome = train(tmp_path / "run", "--updates", 2, "--device", "cuda:99")
-    assert outcome.code == 2
-    assert "--device cuda:99" in outcome.err
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_run_out_of_patience_says_what_to_raise(train, tmp_path):
-    options = ["--lr", 1e-12, "--patience", 1]
-    train(tmp_path / "run", *options)
-    assert "raise --patience to go on" in train(tmp_path / "run", *options).err
-
-
-def test_patience_needs_validation_data(train, tmp_path):
-    data = make_prepared(tmp_path, seed=3, valid=None)
-    outcome = train(tmp_path / "run", "--patience", 2, data=data)
-    assert outcome.code == 2
-    assert f"{data} has no validation data" in outcome.err
-
-
-def test_a_validation_split_of_empty_sources_is_refused(train, tmp_path):
-    for lang, text in {"lo": "\n\n", "up": "A\nB\n"}.items():
-        (tmp_path / f"empty.{lang}").write_text(text)
-    data = make_prepared(tmp_path, seed=3, valid=tmp_path / "empty")
-    outcome = train(tmp_path / "run", data=data)
-    assert outcome.code == 1
-    assert f"{data}: every source line of the validation split is empty" in outcome.err
-
-
 def test_float64_weights_come_back_as_they_were(train, tmp_path):
     from nmtflex.config import DeviceConfig
     from nmtflex.model.run import load_run
@@ -240,36 +123,6 @@ def test_float64_weights_come_back_as_they_were(train, tmp_path):
     run = load_run(tmp_path / "run", DeviceConfig(device="cpu", threads=1, dtype="float64"))
     for name, parameter in run.model.named_parameters():
         assert parameter.equal(saved[name])
-
-
-def test_a_finished_run_says_so(train, tmp_path):
-    assert train(tmp_path / "run", "--epochs", 1).code == 0
-    outcome = train(tmp_path / "run", "--epochs", 1)
-    assert outcome.code == 0
-    assert "run is finished: 13 updates, 1 epochs; raise --epochs" in outcome.err
-    assert outcome.out == ""
-    assert train(tmp_path / "run", "--epochs", 2).code == 0
-    assert max_checkpoint(tmp_path / "run").name == "update-00000026"
-
-
-def test_other_options_than_the_run_has_are_refused_by_name(train, tmp_path):
-    train(tmp_path / "run", "--updates", 2)
-    outcome = train(tmp_path / "run", "--updates", 4, "--lr", 0.5, "--dropout", 0.1)
-    assert outcome.code == 2
-    assert "--lr was 0.001, not 0.5" in outcome.err
-    assert "--dropout was 0.2, not 0.1" in outcome.err
-    outcome = train(tmp_path / "run", "--updates", 4, "--attention", "none")
-    assert outcome.code == 2
-    assert "--attention was" in outcome.err
-    assert train(tmp_path / "run", "--updates", 4, "--patience", 9, "--keep", 1).code == 0
-
-
-def test_other_data_than_the_run_has_is_refused(train, tmp_path):
-    train(tmp_path / "run", "--updates", 2)
-    other = make_prepared(tmp_path, seed=50)
-    outcome = train(tmp_path / "run", "--updates", 4, data=other)
-    assert outcome.code == 2
-    assert "the prepared data is not the data it was trained on" in outcome.err
 
 
 def test_data_that_moved_is_the_same_data(train, prepared, tmp_path):
@@ -346,40 +199,6 @@ def test_without_validation_data_the_last_weights_are_the_best(train, tmp_path):
     assert train(tmp_path / "run", "--epochs", 1, data=data).code == 0
     best = (tmp_path / "run" / "checkpoints" / "best.safetensors").read_bytes()
     assert best == (max_checkpoint(tmp_path / "run") / "weights.safetensors").read_bytes()
-
-
-def test_tying_all_embeddings_needs_a_joint_vocabulary(train, prepared, tmp_path):
-    options = ["--tie-embeddings", "all"]
-    outcome = train(tmp_path / "run", *options)
-    assert outcome.code == 2
-    assert f"{prepared} has two (10 and 10 entries); preprocess with --joint" in outcome.err
-    data = make_prepared(tmp_path, seed=4, joint=True)
-    assert train(tmp_path / "run", *options, "--updates", 2, data=data).code == 0
-
-
-def test_a_folder_that_is_no_run_is_left_alone(train, tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "mine.txt").write_text("keep")
-    outcome = train(tmp_path / "notes")
-    assert outcome.code == 1
-    assert f"{tmp_path / 'notes'} is no run: it has no config.json" in outcome.err
-    assert [path.name for path in (tmp_path / "notes").iterdir()] == ["mine.txt"]
-
-
-def test_data_without_a_training_split_is_refused(train, tmp_path):
-    base = make_prepared(tmp_path / "a", seed=5) if (tmp_path / "a").mkdir() is None else None
-    config = PreprocessConfig(
-        out=tmp_path / "only-valid",
-        source_lang="lo",
-        target_lang="up",
-        valid=tmp_path / "a" / "valid",
-        like=base,
-    )
-    prepare(config)
-    outcome = train(tmp_path / "run", data=config.out)
-    assert outcome.code == 1
-    assert f"{config.out} has no training data; preprocess with --train" in outcome.err
-    assert not (tmp_path / "run").exists()
 
 
 def test_training_learns_and_its_best_weights_translate(train, tmp_path):

@@ -1,0 +1,116 @@
+"""nmtflex train: what it refuses."""
+
+from __future__ import annotations
+
+import fcntl
+
+import pytest
+from backwards import make_prepared, max_checkpoint
+
+from nmtflex.config import PreprocessConfig
+from nmtflex.corpus.prepare import prepare
+
+pytestmark = pytest.mark.integration
+
+
+def test_two_trainings_of_one_run_are_refused(train, tmp_path):
+    train(tmp_path / "run", "--updates", 2)
+    with (tmp_path / "run" / ".lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        outcome = train(tmp_path / "run", "--updates", 4)
+    assert outcome.code == 1
+    assert f"{tmp_path / 'run'} is being trained by another process" in outcome.err
+    assert train(tmp_path / "run", "--updates", 4).code == 0
+
+
+def test_a_device_that_is_not_there_leaves_no_run_behind(train, tmp_path):
+    outcome = train(tmp_path / "run", "--updates", 2, "--device", "cuda:99")
+    assert outcome.code == 2
+    assert "--device cuda:99" in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_out_of_patience_says_what_to_raise(train, tmp_path):
+    options = ["--lr", 1e-12, "--patience", 1]
+    train(tmp_path / "run", *options)
+    assert "raise --patience to go on" in train(tmp_path / "run", *options).err
+
+
+def test_patience_needs_validation_data(train, tmp_path):
+    data = make_prepared(tmp_path, seed=3, valid=None)
+    outcome = train(tmp_path / "run", "--patience", 2, data=data)
+    assert outcome.code == 2
+    assert f"{data} has no validation data" in outcome.err
+
+
+def test_a_validation_split_of_empty_sources_is_refused(train, tmp_path):
+    for lang, text in {"lo": "\n\n", "up": "A\nB\n"}.items():
+        (tmp_path / f"empty.{lang}").write_text(text)
+    data = make_prepared(tmp_path, seed=3, valid=tmp_path / "empty")
+    outcome = train(tmp_path / "run", data=data)
+    assert outcome.code == 1
+    assert f"{data}: every source line of the validation split is empty" in outcome.err
+
+
+def test_a_finished_run_says_so(train, tmp_path):
+    assert train(tmp_path / "run", "--epochs", 1).code == 0
+    outcome = train(tmp_path / "run", "--epochs", 1)
+    assert outcome.code == 0
+    assert "run is finished: 13 updates, 1 epochs; raise --epochs" in outcome.err
+    assert outcome.out == ""
+    assert train(tmp_path / "run", "--epochs", 2).code == 0
+    assert max_checkpoint(tmp_path / "run").name == "update-00000026"
+
+
+def test_other_options_than_the_run_has_are_refused_by_name(train, tmp_path):
+    train(tmp_path / "run", "--updates", 2)
+    outcome = train(tmp_path / "run", "--updates", 4, "--lr", 0.5, "--dropout", 0.1)
+    assert outcome.code == 2
+    assert "--lr was 0.001, not 0.5" in outcome.err
+    assert "--dropout was 0.2, not 0.1" in outcome.err
+    outcome = train(tmp_path / "run", "--updates", 4, "--attention", "none")
+    assert outcome.code == 2
+    assert "--attention was" in outcome.err
+    assert train(tmp_path / "run", "--updates", 4, "--patience", 9, "--keep", 1).code == 0
+
+
+def test_other_data_than_the_run_has_is_refused(train, tmp_path):
+    train(tmp_path / "run", "--updates", 2)
+    other = make_prepared(tmp_path, seed=50)
+    outcome = train(tmp_path / "run", "--updates", 4, data=other)
+    assert outcome.code == 2
+    assert "the prepared data is not the data it was trained on" in outcome.err
+
+
+def test_tying_all_embeddings_needs_a_joint_vocabulary(train, prepared, tmp_path):
+    options = ["--tie-embeddings", "all"]
+    outcome = train(tmp_path / "run", *options)
+    assert outcome.code == 2
+    assert f"{prepared} has two (10 and 10 entries); preprocess with --joint" in outcome.err
+    data = make_prepared(tmp_path, seed=4, joint=True)
+    assert train(tmp_path / "run", *options, "--updates", 2, data=data).code == 0
+
+
+def test_a_folder_that_is_no_run_is_left_alone(train, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("keep")
+    outcome = train(tmp_path / "notes")
+    assert outcome.code == 1
+    assert f"{tmp_path / 'notes'} is no run: it has no config.json" in outcome.err
+    assert [path.name for path in (tmp_path / "notes").iterdir()] == ["mine.txt"]
+
+
+def test_data_without_a_training_split_is_refused(train, tmp_path):
+    base = make_prepared(tmp_path / "a", seed=5) if (tmp_path / "a").mkdir() is None else None
+    config = PreprocessConfig(
+        out=tmp_path / "only-valid",
+        source_lang="lo",
+        target_lang="up",
+        valid=tmp_path / "a" / "valid",
+        like=base,
+    )
+    prepare(config)
+    outcome = train(tmp_path / "run", data=config.out)
+    assert outcome.code == 1
+    assert f"{config.out} has no training data; preprocess with --train" in outcome.err
+    assert not (tmp_path / "run").exists()
