@@ -84,7 +84,9 @@ class Ranks:
                 torch.cuda.set_device(torch.device(name))
         return dataclasses.replace(
             # Not by OMP_NUM_THREADS: torchrun sets it to 1.
-            config, device=name, threads=config.threads or max(1, usable_cores() // local)
+            config,
+            device=name,
+            threads=config.threads or max(1, usable_cores() // local),
         )
 
     def sum(self, values: Sequence[float]) -> list[float]:

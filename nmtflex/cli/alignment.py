@@ -30,7 +30,7 @@ def alignment_text(index: int, alignment: Alignment) -> Text:
     for place, word in enumerate(alignment.source):
         text.append(" ").append(visible(word), style.get(place))
     text.append(f"\n{index} target:")
-    for word, place in zip(alignment.target, alignment.attended, strict=False):
+    for word, place in zip(alignment.target, alignment.attended, strict=True):
         read = f"{visible(word)}←{visible(alignment.source[place])}"
         text.append(" ").append(read, style[place])
     return text

@@ -41,8 +41,10 @@ def align(pipeline: TextPipeline, line: str, translation: Translation) -> Alignm
     columns = pipeline.source.word_starts(pipeline.source.segment(line))
     steps = weights[: len(translation.tokens)]
     by_word = np.add.reduceat(np.add.reduceat(steps, columns, axis=1), rows, axis=0)
-    attended = by_word.argmax(1).tolist()
-    return Alignment(_words(pipeline.source, line), translation.words, attended)
+    attended = by_word.argmax(1)
+    if translation.cuts:
+        attended = np.repeat(attended, translation.cuts)
+    return Alignment(_words(pipeline.source, line), translation.words, attended.tolist())
 
 
 def _words(source: SidePipeline, line: str) -> list[str]:

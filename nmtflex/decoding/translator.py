@@ -42,6 +42,7 @@ class Translation(NamedTuple):
     log_probability: float
     trace: SentenceTrace | None  # where it was asked for, and the source is not empty
     ids: Sequence[int] = ()  # of the tokens
+    cuts: Sequence[int] = ()  # how many ``words`` each word became; none: where each is one
 
 
 class Translator:
@@ -146,9 +147,10 @@ class Translator:
         if self.search.replace_unk and UNK_ID in ids and trace and trace.weights is not None:
             attended = self.pipeline.source.attended_words(line)
             places = trace.weights[: len(ids)].argmax(1)
-            words = target.fill_unknown(ids, [attended[place] for place in places])
+            filled = target.fill_unknown(ids, [attended[place] for place in places])
+            words, cuts = [word for parts in filled for word in parts], [*map(len, filled)]
         else:
-            words = target.decode_words(ids)
+            words, cuts = target.decode_words(ids), []
         return Translation(
             text=target.tokenizer.detokenize(words),
             tokens=[target.vocabulary.token(token) for token in ids],
@@ -157,6 +159,7 @@ class Translator:
             log_probability=hypothesis.log_probability,
             trace=trace,
             ids=ids,
+            cuts=cuts,
         )
 
 

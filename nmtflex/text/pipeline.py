@@ -88,8 +88,10 @@ class SidePipeline:
             found += [line[first[0] : last[1]]] * count
         return found
 
-    def fill_unknown(self, ids: Sequence[int], replacements: Sequence[str]) -> list[str]:
+    def fill_unknown(self, ids: Sequence[int], replacements: Sequence[str]) -> list[list[str]]:
         """Turn ids into words as ``decode_words`` does, unknown ones taken from elsewhere.
+
+        Each word is a list of one, except where a replacement is cut into several.
 
         Args:
             ids: Without begin and end.
@@ -104,7 +106,7 @@ class SidePipeline:
             number, replacement = offered[start]
             if number == UNK_ID:
                 words[place] = self.words(replacement)
-        return [word for parts in words for word in parts]
+        return words
 
     def word_starts(self, pieces: Sequence[str]) -> list[int]:
         """Return where each word begins among its subwords."""

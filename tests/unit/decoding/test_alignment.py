@@ -67,6 +67,13 @@ def test_what_replaces_an_unknown_word_is_shown():
     assert align(pipeline(), "a b", made).target == ["b", "y"]
 
 
+def test_words_after_a_replacement_of_several_stay_beside_their_sources():
+    weights = [[0.2, 0.8], [0.9, 0.1], [0.2, 0.8], [1, 0]]
+    made = translation("<unk> y <unk>", "b1 b2 y", weights)._replace(cuts=[2, 1, 0])
+    found = align(pipeline(), "a b", made)
+    assert (found.target, found.attended) == (["b1", "b2", "y"], [1, 1, 0])
+
+
 def test_without_a_source_or_a_translation_there_are_no_words():
     empty = Translation("", [], [], 0.0, 0.0, None)
     assert align(pipeline(), " ", empty) == Alignment([], [], [])

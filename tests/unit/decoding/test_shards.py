@@ -17,7 +17,7 @@ def test_a_chunk_survives_json():
     trace = SentenceTrace(
         np.array([3, 4]), np.array([[0.1, 1 / 3]]), None, np.array([1e-17]), None, None, None, None
     )
-    best = Translation("ä b", ["ä", "b"], ["ä", "b"], -1 / 3, -2 / 3, trace, [4, 5])
+    best = Translation("ä b", ["ä", "b"], ["ä", "b"], -1 / 3, -2 / 3, trace, [4, 5], [1, 1])
     other = Translation("", [], [], 0.0, -0.1, None)
     tally = Tally.from_lists([1 / 3, 2.0], [0, 7])
     chunk = Chunk(["x", ""], [[best, other], [other]], tally)
@@ -28,4 +28,4 @@ def test_a_chunk_survives_json():
     assert again._replace(trace=None) == best._replace(trace=None)
     for one, two in zip(again.trace, trace, strict=True):
         assert (one is None and two is None) or (one.dtype == two.dtype and (one == two).all())
-    assert found.found[1] == [other._replace(ids=[])]
+    assert found.found[1] == [other._replace(ids=[], cuts=[])]

@@ -46,7 +46,11 @@ def test_the_whole_raw_word_behind_each_subword(tokenizer, merges, line, expecte
 
 def fill(pipeline: SidePipeline, ids: list[int]) -> list[str]:
     """Offer another word for each id: 0, 1, 2 and so on."""
-    return pipeline.fill_unknown(ids, [str(number) for number in range(len(ids))])
+    return flat(pipeline.fill_unknown(ids, [str(number) for number in range(len(ids))]))
+
+
+def flat(words: list[list[str]]) -> list[str]:
+    return [word for parts in words for word in parts]
 
 
 def test_words_without_bpe():
@@ -107,9 +111,14 @@ def test_characters():
     pipeline = side(["a", "▁", "\\▁"], CharTokenizer())
     ids = pipeline.encode("a ▁z")
     assert ids == [4, 5, 6, UNK_ID]
-    words = pipeline.fill_unknown(ids, ["q", "r", "s", "日"])
+    words = flat(pipeline.fill_unknown(ids, ["q", "r", "s", "日"]))
     assert words == ["a", "▁", "\\▁", "日"]
     assert pipeline.tokenizer.detokenize(words) == "a ▁日"
+
+
+def test_a_replacement_may_be_several_words():
+    pipeline = side(["a"], CharTokenizer())
+    assert pipeline.fill_unknown([4, UNK_ID, 4], ["", "日本", ""]) == [["a"], ["日", "本"], ["a"]]
 
 
 def test_one_replacement_is_offered_for_each_id():
@@ -123,7 +132,7 @@ def test_only_the_words_of_unknown_ids_change():
     ids = [LOW, UNK_ID, L, O, W, UNK_ID, L, UNK_ID, AT]
     plain = pipeline.decode_words(ids)
     assert plain == ["low", "<unk>", "low", "<unk>", "l<unk>", "at"]
-    filled = pipeline.fill_unknown(ids, ["!"] * len(ids))
+    filled = flat(pipeline.fill_unknown(ids, ["!"] * len(ids)))
     assert filled == ["low", "!", "low", "!", "l<unk>", "at"]
 
 
