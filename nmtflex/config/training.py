@@ -77,7 +77,8 @@ class LoopConfig(Config):
     ] = 10
     valid_beam: Annotated[int, Opt("Beam size in validation.", ge=1, le=1000)] = 5
     best_by: Annotated[
-        Literal["bleu", "perplexity"], Opt("What the best checkpoint is chosen by.")
+        Literal["bleu", "perplexity"],
+        Opt("What the best checkpoint is chosen by; of the same BLEU, less perplexity is better."),
     ] = "bleu"
     patience: Annotated[
         int,

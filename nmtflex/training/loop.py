@@ -292,19 +292,25 @@ class Trainer:
         display.pause()
 
     def _judge(self, result: Validation | None) -> bool:
-        """Tell whether these are the best weights so far; without validation data the last are."""
+        """Tell whether these are the best weights so far; without validation data the last are.
+
+        Of the same BLEU, which is often 0 in the first epochs, less perplexity is better.
+        """
         progress = self.progress
-        score = None
+        score = perplexity = None
         if result is not None:
-            score = result.bleu if self.config.best_by == "bleu" else -result.perplexity
-            if progress.best_score is not None and score <= progress.best_score:
+            perplexity = result.perplexity
+            score = result.bleu if self.config.best_by == "bleu" else -perplexity
+            before = progress.best_score
+            known = progress.best_perplexity or math.inf
+            if before is not None and (score, -perplexity) <= (before, -known):
                 progress.validations_since_best += 1
                 if self.config.plateau and not (
                     progress.validations_since_best % self.config.plateau
                 ):
                     progress.rate /= 2
                 return False
-        progress.best_score = score
+        progress.best_score, progress.best_perplexity = score, perplexity
         progress.best_update = progress.update
         progress.validations_since_best = 0
         return True

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 LIMIT = 2**63  # nothing counts so far
+OPTIONAL = ("best_score", "best_perplexity")
 SIGNED = ("validated_update", "best_score", "window_loss")
 
 
@@ -26,6 +27,7 @@ class Progress:
     validated_seconds: float = 0.0
     saved_seconds: float = 0.0  # the last checkpoint
     best_score: float | None = None  # BLEU, or minus perplexity
+    best_perplexity: float | None = None  # of the same validation
     best_update: int = 0
     validations_since_best: int = 0
     metric_rows: int = 0  # of metrics.csv
@@ -49,7 +51,7 @@ class Progress:
         found = cls(**values)
         for field in dataclasses.fields(cls):
             value = getattr(found, field.name)
-            if field.name == "best_score" and value is None:
+            if field.name in OPTIONAL and value is None:
                 continue
             least = -math.inf if field.name in SIGNED else 0
             if field.type == "int":

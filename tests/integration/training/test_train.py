@@ -170,13 +170,13 @@ def test_the_rate_halves_from_an_epoch_on(train, tmp_path):
 
 
 def test_plateau_and_patience(train, tmp_path):
-    """A rate so small that nothing is learned: no validation beats the first."""
-    train(tmp_path / "run", "--lr", 1e-12, "--plateau", 2, "--patience", 5)
+    """A rate so small that no weight changes: no validation beats the first."""
+    train(tmp_path / "run", "--lr", 1e-30, "--plateau", 2, "--patience", 5)
     valid = rows(tmp_path / "run", "valid")
     rates = [float(row["learning_rate"]) for row in valid]
     assert len(valid) == 6
     # The row is written after the rate was adapted: validations 2 and 4 without a new best.
-    assert rates == [1e-12, 1e-12, 5e-13, 5e-13, 2.5e-13, 2.5e-13]
+    assert rates == [1e-30, 1e-30, 5e-31, 5e-31, 2.5e-31, 2.5e-31]
 
 
 def test_best_by_perplexity(train, tmp_path):
@@ -186,6 +186,19 @@ def test_best_by_perplexity(train, tmp_path):
     progress = json.loads((max_checkpoint(tmp_path / "run") / "progress.json").read_text())
     assert progress["best_update"] == int(best["update"])
     assert progress["best_score"] == -float(best["perplexity"])
+
+
+def test_of_the_same_bleu_the_least_perplexity_is_the_best(train, tmp_path):
+    """After so few updates no four words in a row are right, so every BLEU is 0."""
+    options = ["--epochs", 4, "--lr", 1e-3, "--validate-every", 3]
+    train(tmp_path / "run", *options)
+    valid = rows(tmp_path / "run", "valid")
+    assert {float(row["bleu"]) for row in valid} == {0.0}
+    perplexities = [float(row["perplexity"]) for row in valid]
+    progress = json.loads((max_checkpoint(tmp_path / "run") / "progress.json").read_text())
+    best = min(valid, key=lambda row: float(row["perplexity"]))
+    assert progress["best_update"] == int(best["update"]) > int(valid[0]["update"])
+    assert progress["best_perplexity"] == min(perplexities)
 
 
 def test_only_the_last_checkpoints_are_kept(train, tmp_path):

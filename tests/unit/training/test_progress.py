@@ -30,6 +30,7 @@ def test_what_is_written_is_read():
         ("seconds", "1"),
         ("best_score", "1"),
         ("best_score", math.nan),
+        ("best_perplexity", -1.0),
     ],
 )
 def test_what_no_training_counts_to(name, value):
