@@ -7,7 +7,8 @@ import typer
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note
-from nmtflex.config import GenerateCopyConfig, GenerateToyConfig
+from nmtflex.cli.stages import cleaning_up, stages
+from nmtflex.config import GenerateCopyConfig, GenerateToyConfig, GenerateZipfConfig
 
 generate_app = typer.Typer(no_args_is_help=True)
 app.add_typer(generate_app, name="generate", help="Write a made corpus.")
@@ -49,3 +50,22 @@ def copy(options: GenerateCopyConfig) -> None:
     for split, count in repeated.items():
         if count:
             note(f"{split}: {count:,} sequences repeat others: there are few of their length")
+
+
+@command(generate_app, "zipf")
+def zipf(options: GenerateZipfConfig) -> None:
+    """Write text with the long tail of a real vocabulary, to try out large corpora.
+
+    Words are made of stems and endings and drawn by Zipf's law. The target has a word of its own
+    for each of the source, in the order 2 1 4 3 and so on. Splits are drawn alike and may share
+    short sentences.
+    """
+    from nmtflex.corpus.zipf import generate_zipf
+
+    with cleaning_up(), stages() as progress:
+        described = generate_zipf(options, progress)
+    for line in described:
+        note(line)
+    pairs = options.train + options.valid + options.test
+    speed = pairs / progress.total
+    note(f"{options.out}: made in {progress.total:.1f} seconds ({speed:,.0f} pairs a second)")

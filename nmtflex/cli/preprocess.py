@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
-from nmtflex.cli.console import note, stderr
+from nmtflex.cli.console import note
+from nmtflex.cli.stages import Stages, cleaning_up, stages
 from nmtflex.config import PreprocessConfig
-
-if TYPE_CHECKING:
-    from nmtflex.corpus.prepare import Progress
 
 
 @command(app, "preprocess")
@@ -23,58 +18,14 @@ def preprocess(config: PreprocessConfig) -> None:
     """Make a prepared folder from raw parallel text."""
     from nmtflex.corpus.prepare import prepare
 
-    started = time.monotonic()
-    with _cleaning_up(), _progress() as progress:
+    with cleaning_up(), stages() as progress:
         corpus = prepare(config, progress)
-    for line in _report(corpus.manifest):
+    for line in _report(config.out, corpus.manifest, progress):
         note(line)
-    note(f"{config.out}: made in {time.monotonic() - started:.1f} seconds")
 
 
-@contextmanager
-def _cleaning_up() -> Iterator[None]:
-    """Make SIGTERM remove what is half made, as Ctrl-C does."""
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """Show what is being done: live on a terminal, else one line when a new thing begins."""
-    from rich.progress import Progress as Bar
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    if not stderr.is_terminal:
-        last = [""]
-
-        def tell(stage: str, _done: int) -> None:
-            if stage != last[0]:
-                last[0] = stage
-                note(stage)
-
-        yield tell
-        return
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    # Refreshed by hand: no thread of its own, since worker processes are forked meanwhile.
-    with Bar(*columns, console=stderr, auto_refresh=False, transient=True) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def show(stage: str, done: int) -> None:
-            bar.update(task, description=f"{stage}: {done:,} pairs" if done else stage)
-            bar.refresh()
-
-        yield show
-
-
-def _report(manifest: dict[str, Any]) -> Iterator[str]:
-    """Say what was read, kept and dropped, and what vocabularies came of it."""
+def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[str]:
+    """Say what was read, kept and dropped, what vocabularies came of it, and how long it took."""
     from nmtflex.corpus.filters import describe_reasons
 
     reasons = describe_reasons(**manifest["filter"])
@@ -97,6 +48,20 @@ def _report(manifest: dict[str, Any]) -> Iterator[str]:
         for side in ("source", "target")
     ]
     yield f"vocabulary{' (joint)' if pipeline['joint'] else ''}: {', '.join(sides)}"
+    learning = progress.seconds["learning BPE"]
+    if sample := manifest["bpe_sample"]:
+        yield f"BPE learned from {_sample(sample)} in {learning:.1f} seconds"
+    pairs = sum(split["read"] for split in manifest["splits"].values())
+    speed = pairs / max(progress.total - learning, 1e-9)
+    apart = ", learning apart" if sample else ""
+    yield (f"{out}: made in {progress.total:.1f} seconds ({speed:,.0f} pairs a second{apart})")
+
+
+def _sample(sample: dict[str, int]) -> str:
+    """Say what BPE was learned from."""
+    if sample["pairs"] == sample["of"]:
+        return f"all {sample['of']:,} training pairs"
+    return f"{sample['pairs']:,} of {sample['of']:,} training pairs, evenly spread,"
 
 
 def _counts(split: dict[str, Any], reasons: dict[str, str] | None = None, limit: int = 0) -> str:

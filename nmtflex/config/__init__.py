@@ -20,7 +20,12 @@ from nmtflex.config.base import (
     revive,
 )
 from nmtflex.config.bench import BenchConfig
-from nmtflex.config.corpus import GenerateCopyConfig, GenerateToyConfig, PreprocessConfig
+from nmtflex.config.corpus import (
+    GenerateCopyConfig,
+    GenerateToyConfig,
+    GenerateZipfConfig,
+    PreprocessConfig,
+)
 from nmtflex.config.decoding import (
     BatchConfig,
     DeviceConfig,
@@ -74,6 +79,7 @@ __all__ = [
     "GateFigure",
     "GenerateCopyConfig",
     "GenerateToyConfig",
+    "GenerateZipfConfig",
     "GlobalConfig",
     "LearningFigure",
     "LengthFigure",

@@ -72,6 +72,14 @@ class PreprocessConfig(Config):
     bpe: Annotated[
         int, Opt("BPE merges learned by subword-nmt; 0 for words (Britz et al.: 16000).", ge=0)
     ] = 0
+    bpe_sample: Annotated[
+        int,
+        Opt(
+            "Training pairs that BPE is learned from, evenly spread over those kept; 0 for all of "
+            "them.",
+            ge=0,
+        ),
+    ] = 1_000_000
     joint: Annotated[
         bool,
         Opt(
@@ -160,8 +168,8 @@ class PreprocessConfig(Config):
     def _without_effect(self) -> dict[str, str]:
         """Map flags given in vain to the reason; the default counts as not given."""
         learned = ("source_tokenizer", "target_tokenizer", "source_normalize", "target_normalize",
-                   "aggressive", "escape", "mecab_dictionary", "kytea_model", "bpe", "joint",
-                   "source_vocabulary", "target_vocabulary", "min_frequency")  # fmt: skip
+                   "aggressive", "escape", "mecab_dictionary", "kytea_model", "bpe", "bpe_sample",
+                   "joint", "source_vocabulary", "target_vocabulary", "min_frequency")  # fmt: skip
         owners = {"moses": ("aggressive", "escape"), "mecab": ("mecab_dictionary",),
                   "kytea": ("kytea_model",)}  # fmt: skip
         idle: dict[str, str] = {}
@@ -170,6 +178,8 @@ class PreprocessConfig(Config):
             idle |= dict.fromkeys(training, "without --train")
         elif not (self.bpe or self.like):
             idle["max_subwords"] = "without --bpe"
+        if not (self.bpe or self.like):
+            idle["bpe_sample"] = "without --bpe"
         for tokenizer, options in owners.items():
             if tokenizer not in (self.source_tokenizer, self.target_tokenizer):
                 idle |= dict.fromkeys(options, f"without a {tokenizer} tokenizer")
@@ -210,3 +220,32 @@ class GenerateCopyConfig(Config):
     valid: Annotated[int, Opt("Validation sequences (Britz et al.: 1000).", ge=0)] = 1000
     test: Annotated[int, Opt("Test sequences.", ge=0)] = 1000
     seed: Annotated[int, Opt("Seed; the same one draws the same corpus.", ge=0)] = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GenerateZipfConfig(Config):
+    """Text with the long tail of a real vocabulary."""
+
+    out: Annotated[Path, Opt("Folder to write train.src, train.tgt and so on into.")]
+    types: Annotated[
+        int, Opt("Different words of each side, the rarest counted.", ge=1, le=20_000_000)
+    ] = 1_000_000
+    exponent: Annotated[
+        float,
+        Opt("Exponent of Zipf's law; 0 makes all words alike.", ge=0, le=10),
+    ] = 1.0
+    min_length: Annotated[int, Opt("Shortest sentence, in words.", ge=1)] = 1
+    max_length: Annotated[int, Opt("Longest sentence, in words.", ge=1)] = 20
+    train: Annotated[int, Opt("Training pairs.", ge=1)] = 100_000
+    valid: Annotated[int, Opt("Validation pairs.", ge=0)] = 1000
+    test: Annotated[int, Opt("Test pairs.", ge=0)] = 1000
+    seed: Annotated[int, Opt("Seed; the same one draws the same text.", ge=0)] = 1
+
+    def validate(self) -> list[str]:
+        """Check what concerns several options."""
+        if self.min_length > self.max_length:
+            return [
+                f"--min-length {self.min_length} is above --max-length {self.max_length}; "
+                f"lengths are drawn between the two"
+            ]
+        return []

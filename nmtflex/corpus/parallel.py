@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from nmtflex.errors import DataError
 from nmtflex.files import atomic_file
@@ -15,21 +17,40 @@ Splits = dict[str, list[Pair]]  # split name to its pairs
 def write_splits(out: Path, splits: Splits, languages: tuple[str, str]) -> None:
     """Write every split as two files of one line a sentence.
 
-    The files take their names together when all are written, so a full disk leaves none.
+    Raises:
+        DataError: ``out`` holds one of the files already, or is no folder.
+    """
+    with open_splits(out, list(splits), languages) as files:
+        for split, pairs in splits.items():
+            for side, file in enumerate(files[split]):
+                file.writelines(f"{pair[side]}\n".encode() for pair in pairs)
+
+
+@contextlib.contextmanager
+def open_splits(
+    out: Path, splits: list[str], languages: tuple[str, str]
+) -> Iterator[dict[str, tuple[BinaryIO, BinaryIO]]]:
+    """Open the source and target file of every split.
+
+    They take their names together when the block ends without an error: a full disk leaves none.
 
     Raises:
         DataError: ``out`` holds one of the files already, or is no folder.
     """
-    refuse_existing(out, list(splits), languages)
+    refuse_existing(out, splits, languages)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise DataError(f"{out}: not a folder; give another --out") from error
     with contextlib.ExitStack() as stack:
-        for split, pairs in splits.items():
-            for side, language in enumerate(languages):
-                file = stack.enter_context(atomic_file(out / f"{split}.{language}"))
-                file.writelines(f"{pair[side]}\n".encode() for pair in pairs)
+        files: dict[str, tuple[BinaryIO, BinaryIO]] = {}
+        for split in splits:
+            source, target = (
+                stack.enter_context(atomic_file(out / f"{split}.{language}"))
+                for language in languages
+            )
+            files[split] = source, target
+        yield files
 
 
 def refuse_existing(out: Path, splits: list[str], languages: tuple[str, str]) -> None:
@@ -50,11 +71,27 @@ def describe(out: Path, splits: Splits, languages: tuple[str, str]) -> list[str]
     lines = []
     for split, pairs in splits.items():
         sides = []
-        for side, language in enumerate(languages):
+        for side in range(len(languages)):
             sentences = [pair[side].split() for pair in pairs]
-            tokens = sum(map(len, sentences))
-            words = len({word for sentence in sentences for word in sentence})
-            mean = tokens / len(pairs) if pairs else 0.0
-            sides.append(f".{language} {mean:.1f} tokens a sentence, {words} different")
-        lines.append(f"{out / split}: {len(pairs):,} pairs; {'; '.join(sides)}")
+            words = {word for sentence in sentences for word in sentence}
+            sides.append((sum(map(len, sentences)), len(words)))
+        lines.append(describe_split(out / split, len(pairs), languages, sides))
     return lines
+
+
+def describe_split(
+    prefix: Path, pairs: int, languages: tuple[str, str], sides: Iterable[tuple[int, int]]
+) -> str:
+    """Say what was written of a split.
+
+    Args:
+        prefix: Path of its files without the language.
+        pairs: How many there are.
+        languages: Source and target.
+        sides: Tokens and different words of each.
+    """
+    described = [
+        f".{language} {tokens / max(1, pairs):.1f} tokens a sentence, {words} different"
+        for language, (tokens, words) in zip(languages, sides, strict=True)
+    ]
+    return f"{prefix}: {pairs:,} pairs; {'; '.join(described)}"

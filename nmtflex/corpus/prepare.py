@@ -1,8 +1,8 @@
 """Raw parallel text to a prepared folder.
 
 Two streaming passes over the training text: the first tokenises it, filters it and numbers its
-distinct words; BPE comes from their counts, pairs of too many subwords are left out, vocabularies
-come from the rest; the second turns the numbers into ids.
+distinct words; BPE comes from their counts in a sample of the pairs, pairs of too many subwords are
+left out, vocabularies come from the rest; the second turns the numbers into ids.
 Valid and test, and everything under ``--like``, are encoded in one pass. Only the distinct words
 are held in memory.
 """
@@ -27,7 +27,7 @@ from nmtflex.corpus.passes import Encode, Tokenise
 from nmtflex.corpus.readers import starts_with_mark
 from nmtflex.corpus.splits import PairCount, SplitWriter
 from nmtflex.corpus.store import MANIFEST, SIDES, PreparedCorpus, open_prepared, raw_path
-from nmtflex.corpus.words import Pieces, WordStore, numbering
+from nmtflex.corpus.words import Integers, Pieces, WordStore, numbering
 from nmtflex.errors import DataError, OptionError
 from nmtflex.files import atomic_folder, file_hash, write_json
 from nmtflex.text.bpe import BPE, learn_bpe, worth_learning_from
@@ -71,6 +71,7 @@ class _Preparation:
         self.folder = folder
         self.progress = progress
         self.splits: dict[str, Any] = {}
+        self.bpe_sample: dict[str, int] | None = None  # pairs that BPE is learned from, of how many
         self.pipeline: TextPipeline
         self.rules: Filter
 
@@ -112,7 +113,7 @@ class _Preparation:
         temporary.mkdir()
         stores = [WordStore(temporary / side) for side in SIDES]
         pairs = self._read_words(corpora, tokenizers, stores)
-        merges = self._learn_merges(stores, tokenizers)
+        merges = self._learn_merges(stores, tokenizers, pairs.kept)
         self.progress("making vocabularies", 0)
         numbers = [numbering()] * 2 if config.joint else [numbering(), numbering()]
         pieces = [Pieces(*side) for side in zip(stores, merges, numbers, strict=True)]
@@ -144,25 +145,28 @@ class _Preparation:
         return pairs
 
     def _learn_merges(
-        self, stores: list[WordStore], tokenizers: list[Tokenizer]
+        self, stores: list[WordStore], tokenizers: list[Tokenizer], kept: int
     ) -> list[BPE | None]:
-        """Learn each side's BPE; characters have none."""
+        """Learn each side's BPE from a sample of the pairs; characters have none."""
         if not self.config.bpe:
             return [None, None]
         self.progress("learning BPE", 0)
+        size = min(self.config.bpe_sample or kept, kept)
+        self.bpe_sample = {"pairs": size, "of": kept}
+        sample = np.arange(size) * kept // size
         if self.config.joint:
-            return [self._learn_from_words(*stores)] * 2
+            return [self._learn_from_words(sample, *stores)] * 2
         return [
-            None if tokenizer.name == "char" else self._learn_from_words(store)
+            None if tokenizer.name == "char" else self._learn_from_words(sample, store)
             for store, tokenizer in zip(stores, tokenizers, strict=True)
         ]
 
-    def _learn_from_words(self, *stores: WordStore) -> BPE:
+    def _learn_from_words(self, sample: Integers, *stores: WordStore) -> BPE:
         counts = Counter[str]()
         for store in stores:
-            counts.update(store.counts())
+            counts.update(store.counts_in(sample))
         words = worth_learning_from(counts)
-        del counts  # as large as the corpus has words, and of no more use
+        del counts  # as large as the sample has words, and of no more use
         return learn_bpe(words, self.config.bpe)
 
     def _drop_long(self, pairs: PairCount, stores: list[WordStore], pieces: list[Pieces]) -> None:
@@ -254,6 +258,7 @@ class _Preparation:
             "options": options,
             "filter": dataclasses.asdict(self.rules),
             "pipeline": self.pipeline.describe(),
+            "bpe_sample": self.bpe_sample,
             "splits": self.splits,
             "inputs": {
                 split: [_describe_input(path, each.read) for each in given for path in each.files]

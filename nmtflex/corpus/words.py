@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, KeysView
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +76,20 @@ class WordStore:
         """The distinct words, in the order of their numbers."""
         return self._numbers.keys()
 
-    def counts(self) -> dict[str, int]:
-        """Return how often each word was seen."""
-        return dict(zip(self.words, self.totals.tolist(), strict=True))
+    def counts_in(self, sentences: Integers) -> dict[str, int]:
+        """Return how often each word was seen in some sentences; words not seen are left out.
+
+        Args:
+            sentences: Their numbers, from 0, ascending; before any is dropped.
+        """
+        totals, first = np.zeros(len(self._numbers), np.int64), 0
+        for ids, lengths in self._blocks():
+            start, stop = np.searchsorted(sentences, (first, first + len(lengths)))
+            chosen = np.zeros(len(lengths), bool)
+            chosen[sentences[start:stop] - first] = True
+            totals += np.bincount(ids[np.repeat(chosen, lengths)], minlength=len(totals))
+            first += len(lengths)
+        return dict(compress(zip(self.words, totals.tolist(), strict=True), totals))
 
     def longer_than(self, limit: int, pieces: Pieces) -> Integers:
         """Return the numbers of the sentences of more than ``limit`` subwords, for ``drop``."""

@@ -163,8 +163,9 @@ def _parse(text: str, path: Path | str) -> list[tuple[str, str]]:
 
 def worth_learning_from(counts: Mapping[str, int]) -> dict[str, int]:
     """Return the most frequent words, so many that learning takes a bounded amount of memory."""
-    words = sorted(filter(_has_pairs, counts), key=lambda word: (-counts[word], word))
-    return {word: counts[word] for word in words[:LEARN_FROM]}
+    usable = filter(_has_pairs, counts)
+    words = heapq.nsmallest(LEARN_FROM, usable, key=lambda word: (-counts[word], word))
+    return {word: counts[word] for word in words}
 
 
 def _has_pairs(word: str) -> bool:

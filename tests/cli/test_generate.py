@@ -10,13 +10,17 @@ from nmtflex.errors import DataError, OptionError
 
 TOY = ["toy", "--train", "12", "--valid", "4", "--test", "3"]
 COPY = ["copy", "--train", "12", "--valid", "4", "--test", "3", "--max-length", "5"]
+ZIPF = ["zipf", "--types", "30", "--train", "12", "--valid", "4", "--test", "3"]
 
 
 def run(*arguments):
     return CliRunner().invoke(generate_app, [str(argument) for argument in arguments])
 
 
-@pytest.mark.parametrize(("arguments", "languages"), [(TOY, ("en", "ja")), (COPY, ("src", "tgt"))])
+@pytest.mark.parametrize(
+    ("arguments", "languages"),
+    [(TOY, ("en", "ja")), (COPY, ("src", "tgt")), (ZIPF, ("src", "tgt"))],
+)
 def test_writes_three_splits_of_two_sides(tmp_path, arguments, languages):
     out = tmp_path / "corpus"
     result = run(*arguments, "--out", out)
@@ -29,7 +33,7 @@ def test_writes_three_splits_of_two_sides(tmp_path, arguments, languages):
         assert f"{out / split}: {n} pairs; .{languages[0]} " in result.stderr
 
 
-@pytest.mark.parametrize("arguments", [TOY, COPY])
+@pytest.mark.parametrize("arguments", [TOY, COPY, ZIPF])
 def test_same_seed_same_files(tmp_path, arguments):
     for name, seed in (("first", 3), ("again", 3), ("other", 4)):
         run(*arguments, "--seed", seed, "--out", tmp_path / name)
@@ -41,7 +45,9 @@ def test_same_seed_same_files(tmp_path, arguments):
     assert first != other
 
 
-@pytest.mark.parametrize(("arguments", "file"), [(TOY, "test.ja"), (COPY, "test.tgt")])
+@pytest.mark.parametrize(
+    ("arguments", "file"), [(TOY, "test.ja"), (COPY, "test.tgt"), (ZIPF, "test.tgt")]
+)
 def test_nothing_is_written_over(tmp_path, arguments, file):
     (tmp_path / file).write_text("mine")
     result = run(*arguments, "--out", tmp_path)
@@ -62,3 +68,10 @@ def test_repeated_sequences_are_told(tmp_path):
                  "--test", 0, "--out", tmp_path)  # fmt: skip
     assert result.exit_code == 0
     assert "valid: 5 sequences repeat others" in result.stderr
+
+
+def test_zipf_tells_its_stages_and_speed(tmp_path):
+    result = run(*ZIPF, "--out", tmp_path / "corpus")
+    assert "nmtflex: writing train\n" in result.stderr
+    assert f"nmtflex: {tmp_path / 'corpus'}: made in " in result.stderr
+    assert " pairs a second)\n" in result.stderr

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -45,7 +46,8 @@ def test_it_makes_the_folder_and_reports(command_line, corpus, tmp_path):
     ) in lines
     assert "nmtflex: vocabulary: 7 source, 6 target" in lines
     assert any("valid.en: dropped a byte-order mark" in line for line in lines)
-    assert lines[-1].startswith(f"nmtflex: {tmp_path / 'out'}: made in ")
+    made = rf"nmtflex: {tmp_path / 'out'}: made in [0-9.]+ seconds \([0-9,]+ pairs a second\)"
+    assert re.fullmatch(made, lines[-1])
     manifest = json.loads((tmp_path / "out/manifest.json").read_text(encoding="utf-8"))
     assert manifest["options"]["max_length"] == 7
 
@@ -56,6 +58,15 @@ def test_joint_bpe_is_reported(command_line, corpus, tmp_path):
     # No pair of letters is seen twice, so words fall into single characters.
     assert "vocabulary (joint): 9 source (0 BPE merges), 9 target (0 BPE merges)" in result.err
     assert "nmtflex: learning BPE" in result.err
+    assert "nmtflex: BPE learned from all 2 training pairs in " in result.err
+    assert result.err.endswith(" pairs a second, learning apart)\n")
+
+
+def test_the_sample_that_bpe_is_learned_from_is_told(command_line, corpus, tmp_path):
+    corpus += ["--bpe", "4", "--bpe-sample", "1"]
+    result = command_line("preprocess", *corpus, "--out", tmp_path / "out")
+    sample = "nmtflex: BPE learned from 1 of 2 training pairs, evenly spread, in [0-9.]+ seconds"
+    assert any(re.fullmatch(sample, line) for line in result.err.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -69,6 +80,9 @@ def test_joint_bpe_is_reported(command_line, corpus, tmp_path):
         (["--max-length", "-1"], "--max-length must be at least 0, not -1"),
         (["--max-subwords", "-1", "--bpe", "8"], "--max-subwords must be at least 0, not -1"),
         (["--max-subwords", "9"], "--max-subwords has no effect without --bpe"),
+        (["--bpe-sample", "9"], "--bpe-sample has no effect without --bpe"),
+        (["--bpe-sample", "-1", "--bpe", "8"], "--bpe-sample must be at least 0, not -1"),
+        (["--like", "p", "--bpe-sample", "9"], "--bpe-sample has no effect beside --like"),
         (["--max-pairs", "-1"], "--max-pairs must be at least 0, not -1"),
         (["--format", "aspic"], "'aspic'"),
         (

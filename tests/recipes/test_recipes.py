@@ -113,7 +113,12 @@ def log_of(tmp_path, bash):
 
 def test_every_recipe_is_listed_and_tested():
     table = (FOLDER / "README.md").read_text()
-    others = {"demo.sh", "benchmark_preprocess.sh", "benchmark_toolkits.sh"}
+    others = {
+        "demo.sh",
+        "benchmark_preprocess.sh",
+        "benchmark_sizes.sh",
+        "benchmark_toolkits.sh",
+    }
     found = {path.name for path in FOLDER.glob("*.sh")}
     assert found == RECIPES.keys() | SOURCED | others
     for name in found:

@@ -1,0 +1,80 @@
+"""Commands of several stages: what is being done, how long each took, and a clean end."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from nmtflex.cli.console import note, stderr
+
+
+class Stages:
+    """Told now and then what is being done; shows it and measures it.
+
+    Args:
+        show: Called with the stage and the pairs done in it.
+    """
+
+    def __init__(self, show: Callable[[str, int], None]) -> None:
+        self._show = show
+        self._began = self._marked = time.monotonic()
+        self._stage = ""
+        self.seconds: defaultdict[str, float] = defaultdict(float)  # by stage
+
+    def __call__(self, stage: str, done: int) -> None:
+        """Take note of a stage that begins or goes on."""
+        now = time.monotonic()
+        self.seconds[self._stage] += now - self._marked
+        self._stage, self._marked = stage, now
+        self._show(stage, done)
+
+    @property
+    def total(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._began
+
+
+@contextmanager
+def stages() -> Iterator[Stages]:
+    """Show what is being done: live on a terminal, else one line when a new thing begins."""
+    from rich.progress import Progress as Bar
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    if not stderr.is_terminal:
+        last = [""]
+
+        def tell(stage: str, _done: int) -> None:
+            if stage != last[0]:
+                last[0] = stage
+                note(stage)
+
+        yield Stages(tell)
+        return
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    # Refreshed by hand: no thread of its own, since worker processes are forked meanwhile.
+    with Bar(*columns, console=stderr, auto_refresh=False, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(stage: str, done: int) -> None:
+            bar.update(task, description=f"{stage}: {done:,} pairs" if done else stage)
+            bar.refresh()
+
+        yield Stages(show)
+
+
+@contextmanager
+def cleaning_up() -> Iterator[None]:
+    """Make SIGTERM remove what is half made, as Ctrl-C does."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
