@@ -1,4 +1,4 @@
-"""Token ids on disk, memory-mapped, so that a corpus larger than memory trains.
+"""Token ids on disk, read where they are asked for, so that a corpus larger than memory trains.
 
 A split's side is two files: ``train.source.bin``, all ids one after the other (uint16 where the
 vocabulary fits, else uint32), and ``train.source.offsets`` (int64): sentence i is
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import weakref
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -28,6 +30,8 @@ SIDES: tuple[Side, Side] = ("source", "target")
 SPLITS = ("train", "valid", "test")
 ID_TYPES = ("<u2", "<u4")
 MANIFEST = "manifest.json"
+LONGEST = (1 << 31) - 1  # tokens of a sentence
+BLOCK = 1 << 20  # sentences whose lengths are read at once
 
 
 def id_type(size: int) -> str:
@@ -80,7 +84,10 @@ class StoreWriter:
 
 
 class TokenStore:
-    """The sentences of one side of one split, read through a memory map.
+    """The sentences of one side of one split.
+
+    Each is read from the files when it is asked for: in a memory map every page once touched would
+    count as memory of this process, until all of the corpus is.
 
     Args:
         base: Path without ``.bin`` and ``.offsets``.
@@ -95,9 +102,10 @@ class TokenStore:
     def __init__(self, base: Path, dtype: str, size: int = 1 << 32) -> None:
         self._base = base
         self._size = size
-        self._tokens = _mapped(base.with_name(base.name + ".bin"), dtype)
-        self._offsets = _mapped(base.with_name(base.name + ".offsets"), "<i8")
-        ends = self._offsets[[0, -1]].tolist() if len(self._offsets) else None
+        self._tokens = _Numbers(base.with_name(base.name + ".bin"), dtype)
+        self._offsets = _Numbers(base.with_name(base.name + ".offsets"), "<i8")
+        last = len(self._offsets) - 1
+        ends = [int(self._offsets.read(place)[0]) for place in (0, last)] if last >= 0 else None
         if ends != [0, len(self._tokens)]:
             raise self._damaged("do not belong together")
 
@@ -105,47 +113,74 @@ class TokenStore:
         return len(self._offsets) - 1
 
     def __getitem__(self, index: int) -> npt.NDArray[Any]:
-        """Return a sentence's ids, without begin and end; [length], not a copy.
+        """Return a sentence's ids, without begin and end; [length], not to be written to.
 
         Raises:
             DataError: The sentence is damaged.
         """
         if not -len(self) <= index < len(self):
             raise IndexError(f"sentence {index} of {len(self)}")
-        index %= len(self)
-        start, end = self._offsets[index], self._offsets[index + 1]
-        ids = self._tokens[start:end]
-        if not 0 <= start <= end <= len(self._tokens) or ids.max(initial=0) >= self._size:
+        index = int(index) % len(self)
+        start, end = self._offsets.read(index, 2).tolist()
+        if not 0 <= start <= end <= len(self._tokens):
+            raise self._damaged(f"are damaged at sentence {index}")
+        ids = self._tokens.read(start, end - start)
+        if ids.max(initial=0) >= self._size:
             raise self._damaged(f"are damaged at sentence {index}")
         return ids
 
     @cached_property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """Ids in each sentence, [len(self)].
+    def lengths(self) -> npt.NDArray[np.int32]:
+        """Ids in each sentence, [len(self)]; four bytes a sentence.
 
         Raises:
             DataError: A sentence would end before it starts.
         """
-        lengths = np.diff(self._offsets)
-        if lengths.min(initial=0) < 0:
-            raise self._damaged(f"are damaged at sentence {int(lengths.argmin())}")
+        lengths = np.empty(len(self), np.int32)
+        for first in range(0, len(self), BLOCK):
+            block = np.diff(self._offsets.read(first, min(BLOCK, len(self) - first) + 1))
+            if block.min() < 0 or block.max() > LONGEST:
+                bad = int(np.flatnonzero((block < 0) | (block > LONGEST))[0])
+                raise self._damaged(f"are damaged at sentence {first + bad}")
+            lengths[first : first + len(block)] = block
         return lengths
 
     def _damaged(self, what: str) -> DataError:
         return DataError(f"{self._base}.bin and .offsets {what}; prepare the folder again")
 
 
-def _mapped(path: Path, dtype: str) -> npt.NDArray[Any]:
-    """Map a file; an empty one, which cannot be mapped, becomes an empty array."""
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}; prepare the folder again") from error
-    if size % np.dtype(dtype).itemsize:
-        raise DataError(f"{path}: {size:,} bytes are no whole numbers; prepare the folder again")
-    if size == 0:
-        return np.empty(0, dtype)
-    return np.memmap(path, dtype=dtype, mode="r").view(np.ndarray)
+class _Numbers:
+    """The whole numbers of a file; it stays open as long as this object lives."""
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        self._path = path
+        self._dtype = np.dtype(dtype)
+        try:
+            self._file = os.open(path, os.O_RDONLY)
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror}; prepare the folder again") from error
+        weakref.finalize(self, os.close, self._file)
+        size = os.fstat(self._file).st_size
+        if size % self._dtype.itemsize:
+            raise DataError(
+                f"{path}: {size:,} bytes are no whole numbers; prepare the folder again"
+            )
+        self._count = size // self._dtype.itemsize
+
+    def __len__(self) -> int:
+        return self._count
+
+    def read(self, start: int, count: int = 1) -> npt.NDArray[Any]:
+        """Return ``count`` numbers from ``start`` on, all of them inside the file.
+
+        Raises:
+            DataError: The file was cut short since it was opened.
+        """
+        width = self._dtype.itemsize
+        data = os.pread(self._file, count * width, start * width)
+        if len(data) < count * width:
+            raise DataError(f"{self._path}: cut short while it was read; prepare the folder again")
+        return np.frombuffer(data, self._dtype)
 
 
 class PreparedCorpus:
@@ -159,6 +194,7 @@ class PreparedCorpus:
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder = folder
         self.manifest = manifest
+        self._stores: dict[tuple[str, Side], TokenStore] = {}
 
     @cached_property
     def pipeline(self) -> TextPipeline:
@@ -177,12 +213,17 @@ class PreparedCorpus:
         return hashlib.sha256(files.encode()).hexdigest()
 
     def store(self, split: str, side: Side) -> TokenStore:
-        """Return the ids of one side of a split.
+        """Return the ids of one side of a split; the same object again, which keeps the lengths.
 
         Raises:
             DataError: There is no such split, or its files do not belong together.
         """
         self._need(split)
+        if (split, side) not in self._stores:
+            self._stores[split, side] = self._open_store(split, side)
+        return self._stores[split, side]
+
+    def _open_store(self, split: str, side: Side) -> TokenStore:
         dtype = self.manifest["splits"][split][side]["dtype"]
         size = len(getattr(self.pipeline, side).vocabulary)
         store = TokenStore(self.folder / f"{split}.{side}", dtype, size)

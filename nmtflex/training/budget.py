@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, autograd
 
-from nmtflex.corpus.batches import Batches, Ids
+from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
@@ -35,7 +35,7 @@ def find_budget(model: Seq2Seq, corpus: PreparedCorpus, ranks: Ranks) -> int:
     """
     batches = Batches(corpus.store("train", "source"), corpus.store("train", "target"), LEAST)
     kind = model.device.type
-    epoch = int(batches.widths.sum()) // ranks.size
+    epoch = int(batches.widths().sum()) // ranks.size
     most = min(MOST.get(kind, MOST["cpu"]), epoch // UPDATES)
     devices = [model.device] if kind == "cuda" else []
     with torch.random.fork_rng(devices):
@@ -74,7 +74,7 @@ def by_measure(model: Seq2Seq, batches: Batches, most: int, free: int) -> int:
         _learn(model, batches, pairs)
     weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
     made = sum(size for address, size in kept.items() if address not in weights)
-    tokens = len(pairs) * int(batches.widths[pairs].max())
+    tokens = len(pairs) * int(batches.widths(pairs).max())
     states = 4 * sum(
         weight.nbytes for weight in model.parameters()
     )  # gradient, Adam's, one to save
@@ -85,10 +85,11 @@ def by_measure(model: Seq2Seq, batches: Batches, most: int, free: int) -> int:
     return budget
 
 
-def longest(batches: Batches, tokens: int) -> Ids:
+def longest(batches: Batches, tokens: int) -> Pairs:
     """Return the longest pairs that make a batch; the same ones again where they are too few."""
-    pairs = batches.usable[np.argsort(-batches.widths[batches.usable], kind="stable")]
-    count = max(1, tokens // int(batches.widths[pairs[0]]))
+    usable = batches.usable
+    pairs = usable[np.argsort(-batches.widths(usable), kind="stable")]
+    count = max(1, tokens // int(batches.widths(pairs[:1])[0]))
     return np.resize(pairs, count)
 
 
@@ -106,7 +107,7 @@ def _fits(model: Seq2Seq, batches: Batches, tokens: int) -> bool:
     return fits
 
 
-def _learn(model: Seq2Seq, batches: Batches, pairs: Ids) -> None:
+def _learn(model: Seq2Seq, batches: Batches, pairs: Pairs) -> None:
     """Make a gradient and forget it."""
     loss = loss_of(model, batches.collate(pairs))
     autograd.backward(loss.objective / max(1, loss.tokens))

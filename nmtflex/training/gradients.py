@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, field
 import numpy as np
 from torch import autograd
 
-from nmtflex.corpus.batches import Batches, Ids
+from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.training.memory import is_out_of_memory, release_memory
@@ -46,7 +46,7 @@ class Gradients:
     ranks: Ranks = field(default_factory=Ranks)
     left_out: list[int] = field(default_factory=list)  # this process's pairs too large even alone
 
-    def of(self, chosen: list[Ids]) -> Sums:
+    def of(self, chosen: list[Pairs]) -> Sums:
         """Make the gradient of the objective of batches of pairs, divided by their tokens.
 
         Where memory does not suffice, the batch is halved and the update begun again: the
@@ -68,7 +68,7 @@ class Gradients:
             self._scale(tokens / max(1, sums.tokens))
         return sums
 
-    def _own(self, pieces: list[Ids], tokens: int) -> Sums:
+    def _own(self, pieces: list[Pairs], tokens: int) -> Sums:
         """Make the gradient of this process's pairs, in as many pieces as memory asks for."""
         self.left_out = []
         splits = 0
@@ -95,7 +95,7 @@ class Gradients:
             if weight.grad is not None:
                 weight.grad.mul_(factor)
 
-    def _first_failing(self, pieces: list[Ids], tokens: int, sums: Sums) -> int | None:
+    def _first_failing(self, pieces: list[Pairs], tokens: int, sums: Sums) -> int | None:
         """Add the gradients of all pieces; return the number of one that memory does not hold."""
         for number, pairs in enumerate(pieces):
             try:
@@ -106,7 +106,7 @@ class Gradients:
                 return number
         return None
 
-    def _add(self, pairs: Ids, tokens: int, sums: Sums) -> None:
+    def _add(self, pairs: Pairs, tokens: int, sums: Sums) -> None:
         batch = self.batches.collate(pairs)
         loss = loss_of(self.model, batch, self.smoothing, self.beta)
         autograd.backward(loss.objective / tokens)

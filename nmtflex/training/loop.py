@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from nmtflex.config import LoopConfig
-from nmtflex.corpus.batches import Batches, Ids
+from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.corpus.integrity import Integrity
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import StoppedError
@@ -202,7 +202,7 @@ class Trainer:
             self._save()
             raise stopped(self.folder, progress.update, limit)
 
-    def _step(self, chosen: list[Ids]) -> tuple[Sums, float]:
+    def _step(self, chosen: list[Pairs]) -> tuple[Sums, float]:
         """Descend along the mean gradient a token, if it is finite; return it summed up.
 
         Returns:

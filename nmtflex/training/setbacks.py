@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 
-from nmtflex.corpus.batches import Ids
+from nmtflex.corpus.batches import Pairs
 from nmtflex.corpus.places import name_pairs
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import RunError
@@ -30,7 +30,7 @@ class Setbacks:
         self.progress = progress
 
     def count(
-        self, chosen: Sequence[Ids], left_out: Sequence[int], sums: Sums, norm: float
+        self, chosen: Sequence[Pairs], left_out: Sequence[int], sums: Sums, norm: float
     ) -> Iterator[str]:
         """Count what was wrong with the update just made or skipped; yield a line for each.
 

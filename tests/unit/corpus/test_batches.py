@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtflex.corpus.batches import Batches
@@ -18,7 +20,7 @@ class Sentences:
 
     def __init__(self, sentences):
         self.sentences = [np.array(ids, dtype=np.uint16) for ids in sentences]
-        self.lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
+        self.lengths = np.array([len(ids) for ids in sentences], dtype=np.int32)
 
     def __getitem__(self, index):
         return self.sentences[index]
@@ -101,3 +103,63 @@ def test_a_pair_longer_than_the_budget_is_a_batch_alone():
     source, target = of_lengths([50, 2, 2], [50, 2, 2])
     sizes = sorted(len(batch) for batch in Batches(source, target, 8).order(1, 1))
     assert sizes == [1, 2]
+
+
+def first_order(source, target, budget, seed, epoch):
+    """The order by its definition: shuffle, sort by width, target and source, cut, shuffle."""
+    draw = np.random.default_rng([seed, epoch])
+    pairs = draw.permutation(np.array([i for i, length in enumerate(source) if length])).tolist()
+    pairs.sort(key=lambda i: (max(source[i], target[i] + 1), target[i], source[i]))
+    batches = [[]]
+    for pair in pairs:
+        width = max(source[pair], target[pair] + 1)
+        first = batches[-1][0] if batches[-1] else pair
+        room = max(1, budget // max(source[first], target[first] + 1))
+        last = pairs[min(pairs.index(first) + room, len(pairs)) - 1]
+        room = max(1, min(room, budget // max(source[last], target[last] + 1)))
+        if len(batches[-1]) == room:
+            batches.append([])
+        batches[-1].append(pair)
+        assert len(batches[-1]) == 1 or width * len(batches[-1]) <= budget
+    return [batches[place] for place in draw.permutation(len(batches))]
+
+
+with_empty = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=60)
+
+
+@settings(deadline=None)  # the first example may wait for a compiler
+@given(with_empty.filter(lambda pairs: any(s for s, _ in pairs)), st.integers(1, 90))
+def test_the_order_is_what_its_definition_says(pairs, budget):
+    source, target = zip(*pairs, strict=True)
+    expected = first_order(source, target, budget, seed=3, epoch=2)
+    batches = Batches(*of_lengths(source, target), budget)
+    assert [batch.tolist() for batch in batches.order(3, 2)] == expected
+
+
+def lengths_of(order, source, target):
+    return [[(source[pair], target[pair]) for pair in batch] for batch in order]
+
+
+@settings(deadline=None)  # the first example may wait for a compiler
+@given(with_empty.filter(lambda pairs: any(s for s, _ in pairs)), st.integers(1, 90))
+def test_a_large_corpus_has_the_same_batches_but_for_pairs_alike(pairs, budget):
+    source, target = zip(*pairs, strict=True)
+    batches = Batches(*of_lengths(source, target), budget)
+    small = batches.order(3, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nmtflex.corpus.batches.LARGE", 0)
+        large = batches.order(3, 2)
+        assert [batch.tolist() for batch in batches.order(3, 2)] == [b.tolist() for b in large]
+    assert sorted(np.concatenate(large)) == sorted(np.concatenate(small))
+    # In which order batches come is drawn after other numbers, so that it differs.
+    found, expected = (sorted(lengths_of(order, source, target)) for order in (large, small))
+    assert found == expected
+
+
+def test_pairs_alike_of_a_large_corpus_are_shuffled_evenly(monkeypatch):
+    monkeypatch.setattr("nmtflex.corpus.batches.LARGE", 0)
+    batches = Batches(*of_lengths([2, 3, 3, 3, 3, 9], [1] * 6), 1, sentences=6)
+    seen = Counter(tuple(batches.order(1, epoch)[0].tolist()) for epoch in range(2400))
+    assert all(order[0] == 0 and order[-1] == 5 for order in seen)
+    assert len(seen) == 24  # all orders of four; each some 100 times, deviating by 10
+    assert all(50 < count < 150 for count in seen.values())

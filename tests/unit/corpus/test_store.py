@@ -52,7 +52,7 @@ def test_what_is_written_is_read(tmp_path, dtype):
     assert [store[i].tolist() for i in range(len(store))] == [[7, 8], [], [9], [65535], []]
     assert store[-2].tolist() == [65535]
     assert store.lengths.tolist() == [2, 0, 1, 1, 0]
-    assert store.lengths.dtype == np.int64
+    assert store.lengths.dtype == np.int32
     assert (tmp_path / "train.source.bin").stat().st_size == 4 * int(dtype[-1])
     assert (tmp_path / "train.source.offsets").stat().st_size == 6 * 8
 
@@ -232,3 +232,27 @@ def test_sides_of_different_lengths(prepared):
     change(prepared, files=files | {"valid.target.offsets": {"bytes": 32}})
     with pytest.raises(DataError, match="valid has other numbers of sentences on its two sides"):
         store_of(prepared)
+
+
+def test_a_store_that_is_cut_short_while_it_is_open(tmp_path):
+    with StoreWriter(tmp_path / "train.source", "<u2") as writer:
+        writer.append([7, 8, 9], [2, 1])
+    store = TokenStore(tmp_path / "train.source", "<u2")
+    assert store[1].tolist() == [9]
+    (tmp_path / "train.source.bin").write_bytes(b"\7\0")
+    with pytest.raises(DataError, match=r"train\.source\.bin: cut short while it was read"):
+        store[0]
+
+
+def test_lengths_are_read_in_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("nmtflex.corpus.store.BLOCK", 3)
+    lengths = [2, 0, 5, 1, 1, 3, 4]
+    with StoreWriter(tmp_path / "train.source", "<u2") as writer:
+        writer.append(range(sum(lengths)), lengths)
+    assert TokenStore(tmp_path / "train.source", "<u2").lengths.tolist() == lengths
+
+
+def test_stores_are_opened_once(prepared):
+    corpus = open_prepared(prepared)
+    assert corpus.store("valid", "source") is corpus.store("valid", "source")
+    assert corpus.store("valid", "source") is not corpus.store("valid", "target")
