@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from nmtflex.kernels import choice
 from nmtflex.kernels.operation import precise
@@ -24,6 +25,12 @@ def room_for_logits(like: Tensor, rows: int, words: int) -> Tensor:
     """Return room for logits [rows, words], laid out so that the product into it is fast."""
     stride = -(-words // ALIGNED) * ALIGNED
     return like.new_empty(rows, stride)[:, :words]
+
+
+def aligned(weight: Tensor) -> Tensor:
+    """Return a weight [V, O] with rows of zeros below, so that rows of its logits lie well."""
+    missing = -len(weight) % ALIGNED
+    return functional.pad(weight, (0, 0, 0, missing)) if missing else weight
 
 
 def cross_entropy_rows(

@@ -13,6 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from nmtflex.kernels.dropout import Dropout
 from nmtflex.kernels.pointwise import lstm
 from nmtflex.kernels.products import Product
 
@@ -114,7 +115,7 @@ class Stack(nn.Module):
         gate_units = CELLS[cell].num_gates * size
         self.embedding_gates = nn.Linear(embedding_size, gate_units)
         self.layer_biases = nn.ParameterList(torch.empty(gate_units) for _ in input_sizes[1:])
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.num_parts = CELLS[cell].num_parts
         self.top = (num_layers - 1) * self.num_parts  # place of the top layer's h in the state
         self.state_size = num_layers * self.num_parts

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmtflex.kernels.words import cross_entropy_rows, room_for_logits
+from nmtflex.kernels.products import times
+from nmtflex.kernels.words import aligned, cross_entropy_rows
 
 CHUNK = 1 << 21  # logits at once: 8 MB in float32
 LEAST_ROWS = 256  # tokens at once, fewer of which make slow products
@@ -97,14 +98,13 @@ class _Batch:
         """Part the M tokens."""
         words = len(self.weight)
         rows = max(LEAST_ROWS, CHUNK // words)
-        self.buffer = room_for_logits(self.hidden, min(rows, len(self.hidden)), words)
+        self.aligned = aligned(self.weight)
         return [slice(first, first + rows) for first in range(0, len(self.hidden), rows)]
 
     def add(self, rows: slice, references: Tensor, smoothing: float, gradients: bool) -> None:
         """Add the tokens ``rows``, whose words are ``references``."""
         hidden = self.hidden[rows]
-        logits = torch.mm(hidden, self.weight.t(), out=self.buffer[: len(hidden)])
-        logits = logits.to(self.bias.dtype)
+        logits = times(hidden, self.aligned)[:, : len(self.weight)].to(self.bias.dtype)
         smoothed, plain = cross_entropy_rows(logits, self.bias, references, smoothing, gradients)
         self.smoothed += smoothed
         self.plain += plain

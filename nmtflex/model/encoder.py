@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from nmtflex.kernels.dropout import Dropout
+
 RECURRENT: dict[str, type[nn.LSTM | nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 
 
@@ -39,7 +41,7 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(
             RECURRENT[cell](width, size, batch_first=True, bidirectional=True) for width in inputs
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, source: Tensor, lengths: Tensor) -> Encoded:
         """Read a batch.

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from nmtflex.errors import OptionError
-from nmtflex.kernels.products import Int8, Packed, Product
+from nmtflex.kernels.products import Int8, Packed, Product, serves
 from nmtflex.model.cells import Cell
 from nmtflex.model.seq2seq import Seq2Seq, WordTable
 
@@ -61,5 +61,5 @@ def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
     """Choose how a product is made from now on."""
     if int8 and product.weight.numel():
         product.frozen = Int8(product.weight)
-    elif Packed.serves(product.weight) and not autocast:
+    elif serves(product.weight) and not autocast:
         product.frozen = Packed(product.weight)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from nmtflex.attention import Sizes, State, Trace, build_attention
 from nmtflex.config import ModelConfig
 from nmtflex.kernels import precise
+from nmtflex.kernels.dropout import Dropout
 from nmtflex.kernels.products import Product, one_gradient
 from nmtflex.kernels.words import best_words
 from nmtflex.model.cells import Stack
@@ -82,7 +83,7 @@ class OutputLayer(nn.Module):
         dropout: float,
     ) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.bottleneck = nn.Linear(input_size, bottleneck) if bottleneck else None
         self.projection = Product(bottleneck or input_size, vocabulary_size)
         if tied is not None:

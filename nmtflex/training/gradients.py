@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, field
 
 import numpy as np
-from torch import autograd
+import torch
+from torch import autograd, nn
 
 from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.training.memory import is_out_of_memory, release_memory
 from nmtflex.training.tensors import loss_of
+
+ROUNDING = 1e-6  # that torch.nn.utils adds to a norm before it divides by it
 
 
 @dataclass(slots=True)
@@ -116,3 +119,17 @@ class Gradients:
         sums.sentences += loss.sentences
         if loss.gate is not None:
             sums.gate += float(loss.gate)
+
+
+def clip_gradient(model: nn.Module, limit: float) -> float:
+    """Scale the gradient down where its norm is above a limit, 0 for none; return what it was.
+
+    As ``torch.nn.utils.clip_grad_norm_``, which multiplies a gradient below the limit by 1.
+    """
+    grads = [weight.grad for weight in model.parameters() if weight.grad is not None]
+    if not grads:
+        return 0.0
+    norm = float(torch.stack(torch._foreach_norm(grads)).norm())
+    if limit and not norm < limit - ROUNDING:
+        nn.utils.clip_grad_norm_(model.parameters(), limit)
+    return norm

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import IO
 
 import torch
-from torch import nn
 
 from nmtflex.config import LoopConfig
 from nmtflex.corpus.batches import Batches, Pairs
@@ -24,7 +23,7 @@ from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.training.checkpoint import save_best, save_checkpoint
 from nmtflex.training.display import Display
-from nmtflex.training.gradients import Gradients, Sums
+from nmtflex.training.gradients import Gradients, Sums, clip_gradient
 from nmtflex.training.joining import random_states
 from nmtflex.training.metrics import Metrics
 from nmtflex.training.progress import Progress
@@ -213,7 +212,7 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = progress.rate
         sums = self.gradients.of(chosen)
-        norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), config.clip or math.inf))
+        norm = clip_gradient(self.model, config.clip)
         if is_sound(sums, norm):
             self.optimizer.step()
             progress.window_loss += sums.objective

@@ -8,12 +8,14 @@ import sys
 
 PROGRAM = """
 import hashlib, torch
+from nmtflex.kernels.dropout import Dropout
 from nmtflex.kernels.pointwise import lstm
 from nmtflex.kernels.words import cross_entropy_rows
 torch.manual_seed(0)
 product, summand, c = (torch.randn(5, width).requires_grad_() for width in (24, 24, 6))
 h, new = lstm(product, summand, c)
 parts = [h, new, *torch.autograd.grad((h * new).sum(), (product, summand, c))]
+parts.append(Dropout(0.3)(torch.randn(50, 70)))
 logits = torch.randn(9, 77)
 parts += [*cross_entropy_rows(logits, torch.randn(77), torch.arange(9), 0.1, True), logits]
 print(hashlib.sha256(b"".join(part.detach().numpy().tobytes() for part in parts)).hexdigest())

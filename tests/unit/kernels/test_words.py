@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from nmtflex.kernels.words import best_of, best_words, cross_entropy_rows, room_for_logits
+from nmtflex.kernels.words import (
+    aligned,
+    best_of,
+    best_words,
+    cross_entropy_rows,
+    room_for_logits,
+)
 
 BOTH = pytest.mark.parametrize("kernels", ["auto", "reference"])
 EXACT = {torch.float32: 1e-5, torch.float64: 1e-12}
@@ -41,6 +47,15 @@ def test_cross_entropy_and_its_gradient_equal_torch(kernels, dtype, words, smoot
     wanted = functional.cross_entropy(plain.detach() + bias, references, reduction="sum")
     torch.testing.assert_close(unsmoothed, wanted, **close)
     torch.testing.assert_close(logits, plain.grad, **close)
+
+
+@pytest.mark.parametrize(("words", "rows"), [(1, 16), (16, 16), (17, 32), (4906, 4912)])
+def test_rows_below_a_weight(words, rows):
+    weight = torch.randn(words, 3)
+    longer = aligned(weight)
+    assert longer.shape == (rows, 3)
+    assert torch.equal(longer[:words], weight)
+    assert not longer[words:].any()
 
 
 @BOTH

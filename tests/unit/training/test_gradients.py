@@ -18,7 +18,7 @@ from nmtflex.launch import Launch
 from nmtflex.model.seq2seq import build_model
 from nmtflex.ranks import Ranks
 from nmtflex.training import budget, gradients
-from nmtflex.training.gradients import Gradients
+from nmtflex.training.gradients import Gradients, clip_gradient
 from nmtflex.training.memory import available_memory, is_out_of_memory
 
 CPU_WORDS = (
@@ -242,3 +242,36 @@ def test_the_longest_pairs(batches):
     assert budget.longest(batches, 20).tolist() == [7, 3]
     assert budget.longest(batches, 1).tolist() == [7]
     assert len(budget.longest(batches, 900)) == 100  # again and again
+
+
+@pytest.mark.parametrize(
+    ("limit", "scale"), [(0, 1), (13.1, 1), (13.0, 1), (6.5, 0.5), (1e-3, 1 / 13e3)]
+)
+def test_a_gradient_is_clipped_to_its_limit(limit, scale):
+    layer = torch.nn.Linear(2, 1)
+    layer.weight.grad, layer.bias.grad = torch.tensor([[3.0, -4.0]]), torch.tensor([12.0])
+    assert clip_gradient(layer, limit) == 13  # the root of 9 + 16 + 144
+    torch.testing.assert_close(layer.weight.grad, scale * torch.tensor([[3.0, -4.0]]))
+    torch.testing.assert_close(layer.bias.grad, scale * torch.tensor([12.0]))
+    if limit in {0, 13.1}:
+        assert layer.bias.grad.item() == 12
+
+
+def test_clipping_equals_pytorchs_bit_for_bit():
+    torch.manual_seed(6)
+    for limit in (0.5, 3.0, 100.0):
+        ours, theirs = (torch.nn.LSTM(5, 7) for _ in range(2))
+        for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+            one.grad = torch.randn_like(one)
+            other.grad = one.grad.clone()
+        norm = torch.nn.utils.clip_grad_norm_(theirs.parameters(), limit)
+        assert clip_gradient(ours, limit) == norm
+        for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+            assert torch.equal(one.grad, other.grad)
+
+
+def test_the_norm_of_what_is_broken_and_of_nothing():
+    layer = torch.nn.Linear(2, 1)
+    assert clip_gradient(layer, 3.0) == 0
+    layer.bias.grad = torch.tensor([torch.nan])
+    assert math.isnan(clip_gradient(layer, 3.0))
