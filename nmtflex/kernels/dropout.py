@@ -26,7 +26,9 @@ class Dropout(nn.Dropout):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return a tensor of the shape of ``x``, with gradient."""
-        if not self.training or not 0 < self.p < 1 or not x.numel():
+        if not self.training:
+            return x
+        if not 0 < self.p < 1 or not x.numel():
             return super().forward(x)
         if choice(x.device) != "cpu" or x.dtype not in FORMATS:
             return super().forward(x)

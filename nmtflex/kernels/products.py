@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from nmtflex.kernels.words import room_for_logits
 
-Frozen = Callable[[Tensor], Tensor]  # [M, C] to [M, O]
+Frozen = Callable[[Tensor, Tensor | None], Tensor]  # x [M, C] and b [O] to x W^T + b [M, O]
 
 
 def times(x: Tensor, weight: Tensor) -> Tensor:
@@ -26,7 +26,9 @@ def times(x: Tensor, weight: Tensor) -> Tensor:
     behind ``torch.mm`` even where W lies as it always does, or transposed; ``Packed`` is faster by
     another tenth, which is lost where it is packed anew at every update.
     """
-    return _onednn(x.contiguous(), weight) if serves(weight) and x.numel() else x @ weight.t()
+    if serves(weight) and x.numel():
+        return _onednn(x.contiguous(), weight, None)
+    return x @ weight.t()
 
 
 def serves(weight: Tensor) -> bool:
@@ -36,19 +38,21 @@ def serves(weight: Tensor) -> bool:
     return torch._C._has_mkldnn and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def _onednn(x: Tensor, weight: Tensor) -> Tensor:
-    return torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")
+def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
 class Product(nn.Linear):
     """x W^T + b, as in ``nn.Linear``; for decoding ``model.freeze`` makes it by a faster way."""
 
-    frozen: Frozen | None = None  # x W^T of weights that will not change
+    frozen: Frozen | None = None  # with a weight that will not change
     shared: Tensor | None = None  # W within ``one_gradient``
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x W^T + b: [.., C] to [.., O]."""
-        if self.frozen is None and self.shared is None:
+        if self.frozen is not None:
+            return self.frozen(x, self.bias)
+        if self.shared is None:
             return super().forward(x)
         product = self.bare(x)
         return product if self.bias is None else product + self.bias
@@ -56,7 +60,7 @@ class Product(nn.Linear):
     def bare(self, x: Tensor) -> Tensor:
         """Return x W^T, without b: [M, C] to [M, O]."""
         if self.frozen is not None:
-            return self.frozen(x)
+            return self.frozen(x, None)
         if self.shared is not None:
             return _Shared.apply(x, self.shared, self.shared.grad_fn)  # type: ignore[no-untyped-call]
         if torch.is_grad_enabled() or torch.is_autocast_enabled(x.device.type):
@@ -128,7 +132,7 @@ class _Shared(torch.autograd.Function):
 
 
 class Packed:
-    """x W^T with W laid out for oneDNN's products, on the CPU in float32.
+    """x W^T + b with W laid out for oneDNN's products, on the CPU in float32.
 
     They are up to twice as fast as those of the BLAS library behind ``torch.mm``, most so for few
     rows and for numbers of outputs that no vector divides.
@@ -140,13 +144,13 @@ class Packed:
     def __init__(self, weight: Tensor) -> None:
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), None)
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """Return x W^T: [M, C] to [M, O]."""
-        return _onednn(x, self.weight)
+    def __call__(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
+        """Return x W^T + b: [M, C] and [O] to [M, O]."""
+        return _onednn(x, self.weight, bias)
 
 
 class Int8:
-    """x W^T in whole numbers of 8 bits, on the CPU.
+    """x W^T + b in whole numbers of 8 bits, b apart, on the CPU.
 
     Each row of W and each row of x has a scale of its own, its greatest magnitude over 127: a
     hypothesis's numbers do not depend on those beside it.
@@ -158,8 +162,8 @@ class Int8:
     def __init__(self, weight: Tensor) -> None:
         self.weight, self.scales = _quantized(weight.detach())
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """Return x W^T: [M, C] to [M, O]."""
+    def __call__(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
+        """Return x W^T + b: [M, C] and [O] to [M, O]."""
         from nmtflex.kernels import int8_loops
         from nmtflex.kernels.threads import run_rows
 
@@ -172,7 +176,7 @@ class Int8:
             product.numel(),
             *(part.numpy() for part in (product, scales, self.scales, rows)),
         )
-        return rows
+        return rows if bias is None else rows.add_(bias)
 
 
 def _quantized(rows: Tensor) -> tuple[Tensor, Tensor]:

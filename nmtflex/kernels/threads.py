@@ -41,6 +41,9 @@ def threads_for(units: int) -> int:
 def run(loop: Any, threads: int, *arguments: Any) -> None:
     """Run a parallel loop on some threads, and leave numba's own setting as it was."""
     before = numba.get_num_threads()
+    if threads == before:  # to set them takes as long as a small loop
+        loop(*arguments)
+        return
     numba.set_num_threads(threads)
     try:
         loop(*arguments)

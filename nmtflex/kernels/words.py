@@ -18,6 +18,7 @@ from nmtflex.kernels import choice
 from nmtflex.kernels.operation import precise
 from nmtflex.kernels.ranking import best
 
+UNITS = 4  # of a key, that take no longer than a logit
 ALIGNED = 16  # logits that a row's length is rounded up to: MKL's products are a third faster
 
 
@@ -112,7 +113,7 @@ def _run(loop: object, logits: Tensor, *arguments: object) -> None:
     # The stride of a single row says nothing of how much memory there is.
     stride = logits.stride(0) if len(logits) > 1 else logits.shape[1]
     rows = torch.as_strided(logits, (len(logits), stride), (stride, 1))
-    run_rows(loop, len(logits), logits.numel(), rows.numpy(), *arguments)
+    run_rows(loop, len(logits), UNITS * logits.numel(), rows.numpy(), *arguments)
 
 
 def _cross_entropy(

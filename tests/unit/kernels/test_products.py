@@ -16,7 +16,10 @@ def test_a_packed_product_is_the_same(rows, units, outputs):
     x, weight = torch.randn(rows, units), torch.randn(outputs, units)
     if not serves(weight):
         pytest.skip("this build of PyTorch has no packed products")
-    torch.testing.assert_close(Packed(weight)(x), x @ weight.t(), rtol=1e-5, atol=1e-4)
+    bias = torch.randn(outputs)
+    near = {"rtol": 1e-5, "atol": 1e-4}
+    torch.testing.assert_close(Packed(weight)(x), x @ weight.t(), **near)
+    torch.testing.assert_close(Packed(weight)(x, bias), x @ weight.t() + bias, **near)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -60,6 +63,12 @@ def test_8_bits_of_a_row_do_not_depend_on_those_beside_it():
         assert torch.equal(product(x[n : n + 1])[0], together[n])
 
 
+def test_8_bits_are_of_the_weight_and_not_of_the_bias():
+    torch.manual_seed(8)
+    x, product, bias = torch.randn(4, 64), Int8(torch.randn(7, 64)), torch.randn(7)
+    torch.testing.assert_close(product(x, bias), product(x) + bias)
+
+
 def test_8_bits_of_nothing_are_nothing_and_nan_stays():
     x = torch.zeros(3, 16)
     x[1, 3] = torch.nan
@@ -73,7 +82,7 @@ def test_a_frozen_product_takes_the_place_of_the_trained_one():
     product, x = Product(6, 4), torch.randn(3, 6)
     bare, whole = product.bare(x), product(x)
     torch.testing.assert_close(whole, bare + product.bias)
-    product.frozen = lambda x: 2 * (x @ product.weight.t())
+    product.frozen = lambda x, bias: 2 * (x @ product.weight.t()) + (0 if bias is None else bias)
     torch.testing.assert_close(product.bare(x), 2 * bare)
     torch.testing.assert_close(product(x), 2 * bare + product.bias)
 
