@@ -210,8 +210,7 @@ def test_only_the_last_checkpoints_are_kept(train, tmp_path):
 def test_without_validation_data_the_last_weights_are_the_best(train, tmp_path):
     data = make_prepared(tmp_path, seed=3, valid=None)
     assert train(tmp_path / "run", "--epochs", 1, data=data).code == 0
-    best = (tmp_path / "run" / "checkpoints" / "best.safetensors").read_bytes()
-    assert best == (max_checkpoint(tmp_path / "run") / "weights.safetensors").read_bytes()
+    assert tensors(tmp_path / "run" / BEST) == weights(tmp_path / "run")
 
 
 def test_training_learns_and_its_best_weights_translate(train, tmp_path):
