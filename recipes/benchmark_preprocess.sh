@@ -9,14 +9,6 @@ source "$(dirname "$0")/common.sh"
 need train.{de,en}
 mkdir -p "$OUT"
 
-measure() {
-  if [ -x /usr/bin/time ]; then
-    /usr/bin/time -f "%e seconds, %M kB of memory at most" "$@"
-  else
-    time "$@"
-  fi
-}
-
 for language in de en; do
   big=$OUT/big.$language
   if [ ! -f "$big" ]; then

@@ -11,14 +11,6 @@ source "$(dirname "$0")/common.sh"
 PAIRS=${PAIRS:-20000000}
 mkdir -p "$OUT"
 
-measure() {
-  if [ -x /usr/bin/time ]; then
-    /usr/bin/time -f "%e seconds, %U of the processor's; %M kB of memory at most (one process)" "$@"
-  else
-    time "$@"
-  fi
-}
-
 corpus=$OUT/zipf prepared=$OUT/zipf.prepared run=$OUT/zipf.run
 rm -rf "$corpus" "$prepared" "$run"
 measure $NMTFLEX generate zipf --types 1000000 --train "$PAIRS" --seed 1 --out "$corpus"

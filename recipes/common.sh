@@ -72,3 +72,12 @@ table() {
 epochs() {
   if [ -n "$UPDATES" ]; then echo "--updates $UPDATES"; else echo "--epochs $1"; fi
 }
+
+# measure COMMAND...: its seconds and its memory.
+measure() {
+  if [ -x /usr/bin/time ]; then
+    /usr/bin/time -f "%e seconds, %U of the processor's; %M kB of memory at most (one process)" "$@"
+  else
+    time "$@"
+  fi
+}

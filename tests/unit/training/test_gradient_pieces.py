@@ -113,16 +113,21 @@ def test_a_gradient_in_pieces_is_the_whole_one(model, batches, monkeypatch, erro
         torch.testing.assert_close(found[name], gradient, rtol=1e-10, atol=1e-14)
 
 
-def test_a_pair_too_large_alone_is_left_out(model, batches, monkeypatch):
-    without, expected, _ = made(model, batches, [np.array([0, 1, 2, 4, 5, 6, 7])])
+def refuse(monkeypatch, batches, pair: int) -> None:
+    """Let there be no memory for batches with a pair."""
     true_collate = batches.collate
 
     def collate(pairs):
-        if 3 in pairs:
+        if pair in pairs:
             raise MemoryError
         return true_collate(pairs)
 
     monkeypatch.setattr(batches, "collate", collate)
+
+
+def test_a_pair_too_large_alone_is_left_out(model, batches, monkeypatch):
+    without, expected, _ = made(model, batches, [np.array([0, 1, 2, 4, 5, 6, 7])])
+    refuse(monkeypatch, batches, 3)
     found, sums, maker = made(model, batches, [np.arange(8)])
     assert maker.left_out == [3]
     assert sums.left_out == 1
@@ -154,14 +159,7 @@ class Pair(Ranks):
 
 def test_two_processes_leave_out_as_one(model, batches, monkeypatch):
     without, expected, _ = made(model, batches, [np.array([0, 1, 2, 4, 5, 6, 7])])
-    true_collate = batches.collate
-
-    def collate(pairs):
-        if 3 in pairs:
-            raise MemoryError
-        return true_collate(pairs)
-
-    monkeypatch.setattr(batches, "collate", collate)
+    refuse(monkeypatch, batches, 3)
     told, both, models = [None, None], Barrier(2, timeout=60), [model, copy.deepcopy(model)]
     makers = [
         Gradients(models[rank], batches, 0.1, 0.0, Pair(rank, told, both)) for rank in range(2)
