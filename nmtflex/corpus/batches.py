@@ -20,6 +20,7 @@ Ids = NDArray[np.int64]
 Pairs = NDArray[np.integer]  # numbers of pairs in a store, from 0
 
 LARGE = 1 << 23  # pairs from which shuffling and comparing would take too long
+WIDEST = 1 << 24  # of a table of both lengths: 128 MB
 ALL = slice(None)
 
 
@@ -64,10 +65,11 @@ class Batches:
     def order(self, seed: int, epoch: int) -> list[Pairs]:
         """Return the pairs of each batch of an epoch, in the order of training."""
         draw = np.random.default_rng([seed, epoch])
-        if len(self.source.lengths) < LARGE:
-            batches = self._cut(*self._by_length(draw.permutation(self.usable)))
+        sides = self.source.lengths, self.target.lengths
+        if len(sides[0]) >= LARGE and int(sides[0].max()) * int(sides[1].max()) < WIDEST:
+            batches = self._cut(*shuffled_by_length(*sides, draw))
         else:
-            batches = self._cut(*shuffled_by_length(self.source.lengths, self.target.lengths, draw))
+            batches = self._cut(*self._by_length(draw.permutation(self.usable)))
         return [batches[place] for place in draw.permutation(len(batches)).tolist()]
 
     def in_order(self) -> list[Pairs]:
@@ -86,7 +88,7 @@ class Batches:
 
     def _cut(self, pairs: Pairs, counts: Ids) -> list[Pairs]:
         """Cut pairs that are sorted by width, so many of each."""
-        widths = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        widths = np.repeat(np.arange(len(counts), dtype=np.min_scalar_type(len(counts))), counts)
         batches, first = [], 0
         while first < len(pairs):
             count = self._fitting(widths, first)
@@ -94,7 +96,7 @@ class Batches:
             first += count
         return batches
 
-    def _fitting(self, widths: NDArray[np.int32], first: int) -> int:
+    def _fitting(self, widths: NDArray[np.unsignedinteger], first: int) -> int:
         """Count the pairs from ``first`` on, widths ascending, that make a batch."""
         if self.sentences:
             return self.sentences

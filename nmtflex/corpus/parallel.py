@@ -91,7 +91,7 @@ def describe_split(
         sides: Tokens and different words of each.
     """
     described = [
-        f".{language} {tokens / max(1, pairs):.1f} tokens a sentence, {words} different"
+        f".{language} {tokens / max(1, pairs):.1f} tokens a sentence, {words:,} different"
         for language, (tokens, words) in zip(languages, sides, strict=True)
     ]
     return f"{prefix}: {pairs:,} pairs; {'; '.join(described)}"

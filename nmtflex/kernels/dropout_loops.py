@@ -7,6 +7,7 @@ from numba import prange
 
 from nmtflex.kernels.arrays import Array, Whole
 from nmtflex.kernels.compiled import SUMS, compiled, entry
+from nmtflex.kernels.draws import drawn
 
 
 @entry(parallel=True)
@@ -31,22 +32,4 @@ def _drop_share(x: Array, left: Array, p: float, seed: int, first: int, last: in
     scale, nothing = x.dtype.type(1 / (1 - p)), x.dtype.type(0)
     for i in range(first, last):
         # A product with 0, so that NaN and infinity stay in sight.
-        left[i] = x[i] * (scale if _drawn(np.uint32(i), low, high) >= least else nothing)
-
-
-@compiled(**SUMS)
-def _drawn(place: np.uint32, low: np.uint32, high: np.uint32) -> np.uint32:
-    """Return the random number of a place, even over 32 bits.
-
-    Mixed a second time with the other half of the seed, or seeds would give the same numbers at
-    other places.
-    """
-    return _mixed(_mixed(np.uint32(np.uint32(place * np.uint32(0x9E3779B9)) + low)) ^ high)
-
-
-@compiled(**SUMS)
-def _mixed(x: np.uint32) -> np.uint32:
-    """Mix all bits: Wellons's "lowbias32", https://nullprogram.com/blog/2018/07/31/."""
-    x = np.uint32((x ^ (x >> np.uint32(16))) * np.uint32(0x7FEB352D))
-    x = np.uint32((x ^ (x >> np.uint32(15))) * np.uint32(0x846CA68B))
-    return x ^ (x >> np.uint32(16))
+        left[i] = x[i] * (scale if drawn(np.uint32(i), low, high) >= least else nothing)

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtflex.kernels.compiled import entry
+from nmtflex.kernels.draws import drawn
 
 Numbers = NDArray[np.int32]
+Counts = NDArray[np.int64]
 
 
 def shuffled_by_length(
     source: Numbers, target: Numbers, draw: np.random.Generator
-) -> tuple[Numbers, NDArray[np.int64]]:
+) -> tuple[Numbers, Counts]:
     """Sort the pairs with a source by width, target and source, those alike in random order.
 
     The width is that of the longer side, the target counted with one special more.
@@ -29,61 +31,46 @@ def shuffled_by_length(
     Returns:
         Numbers of pairs, and how many have each width from 0 on.
     """
-    longest = 1 + max(int(source.max(initial=0)), int(target.max(initial=0)))
-    everything = np.arange(len(source), dtype=np.int32)
-    by_rest, _ = _sorted(everything, source, target, 2 * longest, False)
-    del everything
-    pairs, counts = _sorted(by_rest, source, target, longest, True)
-    del by_rest
-    _shuffle(pairs, source, target, draw.integers(0, 1 << 32, len(pairs), np.uint32))
+    groups = np.zeros((int(target.max()) + 1, int(source.max()) + 1), np.int64)
+    _count(source, target, groups)
+    groups[:, 0] = 0
+    targets, sources = np.nonzero(groups)
+    widths = np.maximum(sources, targets + 1)
+    order = np.lexsort((sources, targets, widths))
+    places = targets[order], sources[order]
+    sizes = groups[places]
+    groups[places] = np.cumsum(sizes) - sizes  # where the next pair of these lengths goes
+    pairs = np.empty(int(sizes.sum()), np.int32)
+    _place(source, target, groups, pairs)
+    _shuffle(pairs, sizes, int(draw.integers(1 << 63)))
+    counts = np.zeros(int(widths.max(initial=0)) + 1, np.int64)
+    np.add.at(counts, widths[order], sizes)
     return pairs, counts
 
 
-def _sorted(
-    pairs: Numbers, source: Numbers, target: Numbers, most: int, by_width: bool
-) -> tuple[Numbers, NDArray[np.int64]]:
-    """Sort pairs by a key of at most ``most``, keeping their order among equals; count the keys."""
-    counts = np.zeros(most + 1, np.int64)
-    _count(source, target, by_width, counts)
-    out = np.empty(int(counts.sum()), np.int32)
-    _place(pairs, source, target, by_width, np.cumsum(counts) - counts, out)
-    return out, counts
+@entry()
+def _count(source, target, groups):  # type: ignore[no-untyped-def]
+    for pair in range(len(source)):
+        groups[target[pair], source[pair]] += 1
 
 
 @entry()
-def _count(source, target, by_width, counts):  # type: ignore[no-untyped-def]
+def _place(source, target, groups, pairs):  # type: ignore[no-untyped-def]
     for pair in range(len(source)):
         if source[pair] > 0:
-            counts[_key(source[pair], target[pair], by_width)] += 1
+            place = groups[target[pair], source[pair]]
+            pairs[place] = pair
+            groups[target[pair], source[pair]] = place + 1
 
 
 @entry()
-def _place(pairs, source, target, by_width, starts, out):  # type: ignore[no-untyped-def]
-    for pair in pairs:
-        if source[pair] > 0:
-            key = _key(source[pair], target[pair], by_width)
-            out[starts[key]] = pair
-            starts[key] += 1
-
-
-@entry()
-def _key(source, target, by_width):  # type: ignore[no-untyped-def]
-    """Return the width, or a number that orders the pairs of one width by target, then source."""
-    width = max(source, target + 1)
-    if by_width:
-        return width
-    # A target shorter than the width has a source of just that width.
-    return target if target + 1 < width else target + source
-
-
-@entry()
-def _shuffle(pairs, source, target, random):  # type: ignore[no-untyped-def]
-    """Shuffle the pairs of the same lengths by random numbers below 2^32, one each."""
+def _shuffle(pairs, sizes, seed):  # type: ignore[no-untyped-def]
+    """Shuffle the pairs of each group, which lie one group after the other."""
+    low, high = np.uint32(seed), np.uint32(seed >> 32)
     first = 0
-    for place in range(len(pairs)):
-        pair, before = pairs[place], pairs[first]
-        if source[pair] != source[before] or target[pair] != target[before]:
-            first = place
-        other = first + ((np.uint64(random[place]) * np.uint64(place - first + 1)) >> np.uint64(32))
-        pairs[place] = pairs[np.int64(other)]
-        pairs[np.int64(other)] = pair
+    for size in sizes:
+        for place in range(first + 1, first + size):
+            random = np.uint64(drawn(np.uint32(place), low, high))
+            other = first + np.int64((random * np.uint64(place - first + 1)) >> np.uint64(32))
+            pairs[place], pairs[other] = pairs[other], pairs[place]
+        first += size
