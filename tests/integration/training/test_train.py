@@ -140,7 +140,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(train, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("nmtflex.training.checkpoint.save_tensors", lambda *_: full(0))
+        patch.setattr("nmtflex.training.checkpoint._trainer_tensors", lambda *_: full(0))
         outcome = train(run, "--updates", 8)
     assert outcome.code == 1
     assert outcome.err.splitlines()[-1] == (
