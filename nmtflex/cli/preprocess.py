@@ -54,7 +54,7 @@ def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[s
     pairs = sum(split["read"] for split in manifest["splits"].values())
     speed = pairs / max(progress.total - learning, 1e-9)
     apart = ", learning apart" if sample else ""
-    yield (f"{out}: made in {progress.total:.1f} seconds ({speed:,.0f} pairs a second{apart})")
+    yield f"{out}: made in {progress.total:.1f} seconds ({speed:,.0f} pairs a second{apart})"
 
 
 def _sample(sample: dict[str, int]) -> str:

@@ -75,9 +75,8 @@ def by_measure(model: Seq2Seq, batches: Batches, most: int, free: int) -> int:
     weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
     made = sum(size for address, size in kept.items() if address not in weights)
     tokens = len(pairs) * int(batches.widths(pairs).max())
-    states = 4 * sum(
-        weight.nbytes for weight in model.parameters()
-    )  # gradient, Adam's, one to save
+    # Of each weight: its gradient, Adam's two, one to save.
+    states = 4 * sum(weight.nbytes for weight in model.parameters())
     held = int(SHARE * max(0, free - states) * tokens / (TEMPORARY * max(1, made)))
     budget = LEAST
     while 2 * budget <= min(held, most):
