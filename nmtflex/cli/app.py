@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 import nmtflex
+from nmtflex.config import nearest
 from nmtflex.errors import NmtflexError
 from nmtflex.files import is_full
 from nmtflex.launch import SPEAKER, check_shared
@@ -132,9 +133,15 @@ def _command_line_message(error: Exception) -> str:
     if close := getattr(error, "possibilities", None):  # the likeliest first
         return f"No such option: {error.option_name}; did you mean {close[0]}?"  # type: ignore[attr-defined]
     message: str = error.format_message()  # type: ignore[attr-defined]
-    refusal: Any = error.__cause__  # pydantic's, if there is one
+    message = message.replace("Value error, ", "")  # pydantic's own words for any refusal
+    refusal: Any = error.__cause__
     value = repr(refusal.errors()[0]["input"]) if hasattr(refusal, "errors") else ""
-    return message if value in message else f"{message}: {value}"
+    if value not in message:
+        message = f"{message}: {value}"
+    if found := re.search(r"'(\S+)' is not one of (.+?)\.?$", message):
+        word, choices = found.groups()
+        return message.removesuffix(".") + nearest(word, re.findall("'([^']+)'", choices))
+    return message
 
 
 def _discard_output() -> None:

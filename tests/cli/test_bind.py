@@ -282,6 +282,16 @@ def test_wrong_command_lines(toy, command_line, arguments, parts):
 
 
 @pytest.mark.parametrize(
+    ("word", "guess"),
+    [("windw", "; did you mean window?"), ("Window", "; did you mean window?"), ("7", "")],
+)
+def test_a_wrong_word_is_told_with_the_nearest(toy, command_line, word, guess):
+    message = complaint(command_line, "work", "here", "--mechanism", word)
+    choices = "'whole', 'window', 'slots'"
+    assert message == (f"Invalid value for '--mechanism': '{word}' is not one of {choices}{guess}")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("hidden-sise = 4", "unknown option 'hidden-sise'; did you mean hidden_size?"),
