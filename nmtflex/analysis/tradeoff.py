@@ -7,7 +7,9 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from nmtflex.analysis.style import (
     BLUE,
@@ -27,8 +29,23 @@ from nmtflex.text.visible import visible
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.path import Path as Line
+    from matplotlib.text import Annotation
+    from matplotlib.transforms import Bbox
 
 _NAME = re.compile(r"sweep-(?P<split>.+)-beam(?P<beam>\d+)")
+
+# Where a label may stand beside its point: points to the right and up, and its own alignment.
+# A curve rises, so that above to the left and below to the right are free as a rule.
+_Place = tuple[tuple[int, int], Literal["left", "center", "right"]]
+_ABOVE: _Place = ((-4, 5), "right")
+_BELOW: _Place = ((4, -11), "left")
+_OTHER: tuple[_Place, ...] = (
+    ((4, 5), "left"),
+    ((-4, -11), "right"),
+    ((0, 8), "center"),
+    ((0, -14), "center"),
+)
 
 
 def find_tables(paths: Sequence[Path]) -> list[Path]:
@@ -107,6 +124,7 @@ def trade_off(points: Sequence[Point], title: str, chosen: Point | None = None) 
         axes.plot([chosen.cps], [chosen.bleu], "o", label="chosen", **mark)
         axes.legend(loc="lower right")
     axes.set_title(visible(title), fontsize=TEXT + 1)
+    _label(figure, axes, [points])
     return figure
 
 
@@ -121,36 +139,67 @@ def trade_offs(curves: Sequence[tuple[str, Sequence[Point]]], caption: str) -> F
     figure = canvas(6.4, 4.4)
     axes = figure.add_subplot()
     for number, (name, points) in enumerate(curves):
-        _curve(axes, points, line_style(number), legend_label(name), below=number % 2 == 1)
+        _curve(axes, points, line_style(number), legend_label(name))
     if len(curves) > 1:
         legend(figure, [axes])
     head(figure, "BLEU against computations", caption)
+    _label(figure, axes, [points for _, points in curves])
     return figure
 
 
-def _curve(
-    axes: Axes,
-    points: Sequence[Point],
-    style: dict[str, Any],
-    name: str = "",
-    below: bool = False,
-) -> None:
-    """Draw the points of a sweep, each with its threshold, beside a curve that rises."""
+def _curve(axes: Axes, points: Sequence[Point], style: dict[str, Any], name: str = "") -> None:
+    """Draw the points of a sweep."""
     ordered = sorted(points, key=lambda point: point.cps)
     axes.plot([one.cps for one in ordered], [one.bleu for one in ordered], label=name, **style)
-    for point in ordered:
-        axes.annotate(
-            "no threshold" if point.tau == math.inf else f"τ = {point.tau:.4g}",
-            (point.cps, point.bleu),
-            xytext=(4, -11) if below else (-4, 5),
-            textcoords="offset points",
-            ha="left" if below else "right",
-            fontsize=TEXT - 1,
-            color=style["color"],
-            zorder=1,  # under the points of another curve
-        )
     axes.set_xlabel("score computations a step (CPS)")
     axes.set_ylabel("BLEU")
     axes.margins(x=0.15, y=0.12)
     axes.grid(alpha=0.3)
     axes.set_axisbelow(True)
+
+
+def _label(figure: Figure, axes: Axes, curves: Sequence[Sequence[Point]]) -> None:
+    """Write each point's threshold beside it, or not at all where every place is taken."""
+    from matplotlib.transforms import Bbox
+
+    figure.draw_without_rendering()  # now everything is where it will be
+    lines = [line.get_path().transformed(line.get_transform()) for line in axes.lines]
+    markers = [(float(x), float(y)) for line in lines for x, y in np.asarray(line.vertices)]
+    taken = [Bbox.from_extents(x - 5, y - 5, x + 5, y + 5) for x, y in markers]
+    for number, points in enumerate(curves):
+        places = (_BELOW, _ABOVE) if number % 2 else (_ABOVE, _BELOW)
+        # The one without a threshold first: it is what the others are compared with.
+        for point in sorted(points, key=lambda point: (point.tau < math.inf, point.cps)):
+            text = axes.annotate(
+                "no threshold" if point.tau == math.inf else f"τ = {point.tau:.4g}",
+                (point.cps, point.bleu),
+                xytext=(0, 0),
+                textcoords="offset points",
+                fontsize=TEXT - 1,
+                color=axes.lines[number].get_color(),
+                in_layout=False,
+            )
+            if box := _place(text, (*places, *_OTHER), axes.bbox, taken, lines):
+                taken.append(box)
+            else:
+                text.remove()
+
+
+def _place(
+    text: Annotation, places: Sequence[_Place], within: Bbox, taken: list[Bbox], lines: list[Line]
+) -> Bbox | None:
+    """Move a text where it covers nothing, and as few lines as can be; say what it takes."""
+    free = []
+    for place in places:
+        text.xyann, alignment = place
+        text.set_horizontalalignment(alignment)
+        box = text.get_window_extent()
+        inside = within.containsx(box.x0) and within.containsx(box.x1)
+        if inside and not box.count_overlaps(taken):
+            crossed = sum(line.intersects_bbox(box, filled=False) for line in lines)
+            free.append((crossed, place, box))
+    if not free:
+        return None
+    _, (text.xyann, alignment), box = min(free, key=lambda one: one[0])
+    text.set_horizontalalignment(alignment)
+    return box

@@ -103,3 +103,27 @@ def test_one_curve_needs_no_legend(texts):
     figure = trade_offs([("flex", POINTS)], "flex · test · beam 5")
     assert not figure.legends
     assert "flex · test · beam 5" in texts(figure)
+
+
+@pytest.mark.parametrize("curves", [1, 2, 3, 4])
+@pytest.mark.parametrize("rise", [0.0, 0.5])  # BLEU is 0 everywhere after too short a training
+def test_labels_cover_neither_each_other_nor_a_point(curves, rise):
+    taus = [0.05, 0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 1, 1.38, 2, math.inf]
+    many = [
+        (f"run{curve}", [
+            Point(tau, rise * (number**0.5 + curve / 4), None, 4 + number + curve / 3, 1.0, 9)
+            for number, tau in enumerate(taus)
+        ])
+        for curve in range(curves)
+    ]  # fmt: skip
+    figure = trade_offs(many, "test · beam 5")
+    figure.draw_without_rendering()
+    [axes] = figure.axes
+    boxes = [label.get_window_extent() for label in axes.texts]
+    assert len(boxes) > len(taus) / 2  # what finds no place is left out
+    for number, box in enumerate(boxes):
+        assert box.count_overlaps(boxes[:number]) == 0
+        for line in axes.lines:
+            points = axes.transData.transform(line.get_xydata())
+            assert not any(box.contains(x, y) for x, y in points)
+    assert {"τ = 0.05", "no threshold"} <= {label.get_text() for label in axes.texts}
