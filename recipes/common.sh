@@ -13,6 +13,7 @@ NMTFLEX=${NMTFLEX:-nmtflex}
 PYTHON=${PYTHON:-python3}     # 3.11 or newer; the scripts beside this file need nothing else
 SCALE=${SCALE:-full}
 UPDATES=${UPDATES:-}
+TRAINED=()                    # runs, for the table of trainings
 
 stop() {
   echo "$RECIPE: $*" >&2
@@ -49,10 +50,16 @@ step() { "$PYTHON" "$RECIPES/step.py" "$@"; }
 prepare() { step "$OUT/$1" preprocess --out "$OUT/$1" "${@:2}"; }
 
 # train RUN PREPARED OPTION...
-train() { step "$OUT/$1" train "$OUT/$2" --run "$OUT/$1" "${@:3}"; }
+train() {
+  step "$OUT/$1" train "$OUT/$2" --run "$OUT/$1" "${@:3}"
+  TRAINED+=("$1")
+}
 
 # finetune RUN BASE OPTION...
-finetune() { step "$OUT/$1" finetune "$OUT/$2" --run "$OUT/$1" "${@:3}"; }
+finetune() {
+  step "$OUT/$1" finetune "$OUT/$2" --run "$OUT/$1" "${@:3}"
+  TRAINED+=("$1")
+}
 
 # score NAME RUN OPTION...: eval, into $OUT/NAME.json.
 score() { step --stdout "$OUT/$1.json" eval "$OUT/$2" --json "${@:3}"; }
@@ -63,9 +70,12 @@ sweep() { step --stdout "$OUT/$1.json" sweep "$OUT/$2" --json --output "$OUT/$1"
 # value NAME KEY: a value of $OUT/NAME.json.
 value() { "$PYTHON" "$RECIPES/value.py" "$OUT/$1.json" "$2"; }
 
-# table TITLE < ROWS: what was measured beside the paper's figures (see table.py).
+# table TITLE < ROWS: what was measured beside the paper's figures (see table.py), then the
+# trainings since the last table (see trainings.py).
 table() {
   "$PYTHON" "$RECIPES/table.py" "$OUT" "$1${UPDATES:+ [a trial of $UPDATES updates]}"
+  "$PYTHON" "$RECIPES/trainings.py" "$OUT" "${TRAINED[@]}"
+  TRAINED=()
 }
 
 # epochs N: how long to train.

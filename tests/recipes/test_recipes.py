@@ -79,6 +79,7 @@ case $1 in
     [ "$1" != train ] || { mkdir -p "$output/raw" && : > "$output/raw/test.target.txt"; } ;;
   */value.py) echo 0.5 ;;
   */table.py) echo "$3"; cat ;;
+  */trainings.py) shift 2; echo "trained: $*" ;;
   *) exit 0 ;;
 esac
 """
@@ -133,6 +134,8 @@ def test_the_program_takes_every_command(name, scale, log_of, subcommands, comma
     expected = getattr(RECIPES[name], scale)
     assert Counter(command for command, *_ in commands) == expected
     assert f"({scale}: " in printed  # the table says its sizes
+    runs = [line.split()[1:] for line in printed.splitlines() if line.startswith("trained:")]
+    assert sum(map(len, runs)) == expected["train"] + expected.get("finetune", 0)
     # Runs and files have many names, and options few combinations.
     once = {tuple(one for one in line if "/" not in one): line for line in commands}
     for command, *arguments in once.values():

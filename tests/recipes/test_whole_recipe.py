@@ -29,6 +29,7 @@ def test_multi30k_small_and_again(bash, tmp_path):
     assert first.returncode == 0, first.stderr
     assert "Multi30k, test2016, cased and detokenised, 13a (small: " in first.stdout
     assert "| beam 5 | " in first.stdout
+    assert "| multi30k | 2 | " in first.stdout
     again = bash(FOLDER / "multi30k_de_en.sh", NMTFLEX=program, **settings)
     assert again.stdout == first.stdout
     names = ("prepared", "", "test-beam1.json", "test-beam5.json")
