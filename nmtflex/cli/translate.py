@@ -61,13 +61,12 @@ def translate(
     Started by torchrun, several processes, on one machine or more, share the lines; the first one
     reads and writes them.
     """
-    from nmtflex.decoding.batching import buffers
     from nmtflex.decoding.shards import follow, lead
     from nmtflex.decoding.stream import (
         AttentionFile,
         ChunkTranslation,
         check_output,
-        translate_stream,
+        translated,
         write_chunks,
     )
     from nmtflex.decoding.tally import Tally
@@ -105,10 +104,10 @@ def translate(
         if written.workers > 1:
             shared = _shared(device, written.workers)
             again = functools.partial(_translator, runs, search, threshold, batch, shared)
-            translate_stream(again, lines, out, written, report, attention, tally, show)
-        else:
-            chunks = lead(ranks, setup, buffers(lines, written.buffer))
-            write_chunks(chunks, out, written, report, attention, tally, show)
+            setup = dataclasses.replace(setup, open_translator=again)
+        way = translated if ranks.alone else functools.partial(lead, ranks)
+        chunks = way(setup, lines, written)
+        write_chunks(chunks, out, written.format, report, attention, tally, show)
     if tally is not None and tally.cps is not None:
         note(
             f"CPS {tally.cps:.2f} (score computations a step), and {tally.encoding:.1f} a sentence "

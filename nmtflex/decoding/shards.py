@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from nmtflex.config import OutputConfig
+from nmtflex.decoding.batching import buffers
 from nmtflex.decoding.stream import Chunk, ChunkTranslation
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import SentenceTrace
@@ -18,21 +20,22 @@ from nmtflex.decoding.translator import Translation
 from nmtflex.ranks import Ranks, merge
 
 
-def lead(ranks: Ranks, setup: ChunkTranslation, lines: Iterable[list[str]]) -> Iterator[Chunk]:
+def lead(
+    ranks: Ranks, setup: ChunkTranslation, lines: Iterable[str], output: OutputConfig
+) -> Iterator[Chunk]:
     """Share buffers of lines, and yield each with its translations; for the first process.
-
-    One process alone translates all of them.
 
     Args:
         ranks: The processes.
         setup: Opens the model.
-        lines: The buffers; each is read when the one before it is written.
+        lines: The source; a buffer is read when the one before it is written.
+        output: The size of a buffer.
 
     Raises:
         NmtflexError: What reading raises, or another process is lost.
     """
     translate = setup()
-    for buffer in lines:
+    for buffer in buffers(lines, output.buffer):
         ranks.from_first(buffer)
         own = translate(ranks.share(buffer))
         # What this process made itself need not be packed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
@@ -72,58 +72,53 @@ class ChunkTranslation:
         return translate
 
 
-def translate_stream(
-    open_translator: Callable[[], Translator],
-    lines: Iterable[str],
-    out: BinaryIO,
-    output: OutputConfig,
-    report: Callable[[int, int], None] = lambda _sentences, _tokens: None,
-    attention: AttentionFile | None = None,
-    tally: Tally | None = None,
-    show: Callable[[int, str, Translation], None] | None = None,
-) -> None:
-    """Translate lines as they come and write them in order, flushed after every chunk.
+def translated(
+    setup: ChunkTranslation, lines: Iterable[str], output: OutputConfig
+) -> Iterator[Chunk]:
+    """Translate lines as they come, in order, in this process or in several workers.
 
     Only ``output.buffer`` lines are held at a time, or a few chunks of ``WORKER_LINES`` where there
     are workers; they are sorted by length for speed. Where reading fails, the lines before the
-    fault are translated and written first.
+    fault come first.
 
     Args:
-        open_translator: Opens what does the work; called once, or once a worker.
+        setup: Opens the model; called once, or once a worker.
         lines: The source, without line ends.
-        out: Takes UTF-8.
-        output: Buffer, workers, format and number of hypotheses.
-        report: Called after every chunk with its number of lines and of target tokens.
-        attention: Takes what attention looked at, if given.
-        tally: Takes the count of score computations, if given.
-        show: Called with the index, the source and the best translation of each line, with its
-            trace, once the line is written.
+        output: Buffer and workers.
 
     Raises:
         NmtflexError: What reading a line raises, or a broken model.
     """
-    trace = attention is not None or show is not None
-    setup = ChunkTranslation(open_translator, output.n_best, trace, tally is not None)
     size = output.buffer if output.workers == 1 else min(output.buffer, WORKER_LINES)
-    chunks = ordered_map(setup, buffers(lines, size), output.workers, spawn=True)
-    write_chunks(chunks, out, output, report, attention, tally, show)
+    return ordered_map(setup, buffers(lines, size), output.workers, spawn=True)
 
 
 def write_chunks(
     chunks: Iterable[Chunk],
     out: BinaryIO,
-    output: OutputConfig,
+    style: str,
     report: Callable[[int, int], None] = lambda _sentences, _tokens: None,
     attention: AttentionFile | None = None,
     tally: Tally | None = None,
     show: Callable[[int, str, Translation], None] | None = None,
 ) -> None:
-    """Write translated lines in order, flushed after every chunk; see ``translate_stream``."""
+    """Write translated lines in order, flushed after every chunk.
+
+    Args:
+        chunks: The lines with their translations.
+        out: Takes UTF-8.
+        style: Format of ``format_translations``.
+        report: Called after every chunk with its number of lines and of target tokens.
+        attention: Takes what attention looked at, if given.
+        tally: Takes the count of score computations, if given.
+        show: Called with the index, the source and the best translation of each line, with its
+            trace, once the line is written.
+    """
     index = itertools.count()
     for chunk in chunks:
         for source, translations in zip(chunk.lines, chunk.found, strict=True):
             number = next(index)
-            text = format_translations(number, source, translations, output.format)
+            text = format_translations(number, source, translations, style)
             out.write(text.encode("utf-8"))
             if attention is not None:
                 attention.write(source, translations[0])

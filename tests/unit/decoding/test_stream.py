@@ -6,7 +6,13 @@ import json
 import pytest
 
 from nmtflex.config import OutputConfig, SearchConfig
-from nmtflex.decoding.stream import check_output, format_translations, translate_stream
+from nmtflex.decoding.stream import (
+    ChunkTranslation,
+    check_output,
+    format_translations,
+    translated,
+    write_chunks,
+)
 from nmtflex.decoding.translator import Translation
 from nmtflex.errors import DataError, OptionError
 
@@ -29,9 +35,15 @@ class Shout:
         return made
 
 
+def translate(opener, lines, out, *report, **options) -> None:
+    output = OutputConfig(**options)
+    setup = ChunkTranslation(opener, output.n_best, trace=False, counting=False)
+    write_chunks(translated(setup, lines, output), out, output.format, *report)
+
+
 def run(lines, **options) -> tuple[str, Shout]:
     shout, out = Shout(), io.BytesIO()
-    translate_stream(lambda: shout, lines, out, OutputConfig(**options))
+    translate(lambda: shout, lines, out, **options)
     return out.getvalue().decode("utf-8"), shout
 
 
@@ -50,7 +62,7 @@ def test_no_line_is_read_before_the_buffer_before_is_written() -> None:
             seen.append(out.getvalue().count(b"\n"))
             yield str(number)
 
-    translate_stream(Shout, lines(), out, OutputConfig(buffer=2))
+    translate(Shout, lines(), out, buffer=2)
     assert seen == [0, 0, 2, 2]
 
 
@@ -62,19 +74,17 @@ def test_lines_before_a_fault_are_written() -> None:
 
     out = io.BytesIO()
     with pytest.raises(DataError, match="standard input:3"):
-        translate_stream(Shout, lines(), out, OutputConfig())
+        translate(Shout, lines(), out)
     assert out.getvalue() == b"ONE\nTWO\n"
 
 
 def test_every_buffer_is_reported() -> None:
     reports = []
-    translate_stream(
-        Shout,
-        ["a b", "c", "d"],
-        io.BytesIO(),
-        OutputConfig(buffer=2),
-        lambda sentences, tokens: reports.append((sentences, tokens)),
-    )
+
+    def report(sentences, tokens):
+        reports.append((sentences, tokens))
+
+    translate(Shout, ["a b", "c", "d"], io.BytesIO(), report, buffer=2)
     assert reports == [(2, 3), (1, 1)]
 
 
