@@ -271,7 +271,8 @@ def test_out_of_bounds(toy, command_line, arguments, message):
         (("wrok", "here"), ["'wrok'", "'work'"]),
         (("work", "here", "--hidden-size", "four"), ["'--hidden-size'", "'four'"]),
         (("work", "here", "--cell", "lst"), ["'--cell'", "'lst'", "'lstm'", "'gru'"]),
-        (("work", "here", "--mechanism", "windw"), ["'--mechanism'", "'windw'", "'window'"]),
+        (("work", "here", "--mechanism", "windw"), ["'--mechanism': 'windw' is not one of"]),
+        (("work", "here", "--mechanism", "windw"), ["'slots'; did you mean window?"]),
         (("work",), ["PLACE"]),
         (("work", "here", "there"), ["there"]),
     ],
@@ -279,16 +280,6 @@ def test_out_of_bounds(toy, command_line, arguments, message):
 def test_wrong_command_lines(toy, command_line, arguments, parts):
     message = complaint(command_line, *arguments)
     assert [part for part in parts if part not in message] == []
-
-
-@pytest.mark.parametrize(
-    ("word", "guess"),
-    [("windw", "; did you mean window?"), ("Window", "; did you mean window?"), ("7", "")],
-)
-def test_a_wrong_word_is_told_with_the_nearest(toy, command_line, word, guess):
-    message = complaint(command_line, "work", "here", "--mechanism", word)
-    choices = "'whole', 'window', 'slots'"
-    assert message == (f"Invalid value for '--mechanism': '{word}' is not one of {choices}{guess}")
 
 
 @pytest.mark.parametrize(
