@@ -5,7 +5,8 @@
 
 Each slot's alpha is scaled to sum 1 over the S source positions; its entropy, in nats, is 0 where
 the slot holds one position alone and ln S where it holds all alike. Prints the mean over slots and
-sentences, and the mean of ln S.
+sentences, and the mean of ln S. Slots that hold nothing (alpha 0 to the file's six digits) have no
+entropy; they are left out and counted.
 """
 
 from __future__ import annotations
@@ -15,30 +16,51 @@ import math
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
 
-import numpy as np
+
+class Entropies(NamedTuple):
+    """Of a file."""
+
+    mean: float  # of a slot, in nats
+    greatest: float  # mean of what it could be
+    empty: int  # slots left out
 
 
-def entropies(lines: Iterable[str]) -> tuple[float, float]:
-    """Return the mean entropy of a slot and its greatest possible mean, in nats.
+def entropies(lines: Iterable[str]) -> Entropies:
+    """Return how sharp the slots of an attention file are; sentences without words are left out.
 
-    Args:
-        lines: Of an attention file, of a run with memory attention; sentences without words are
-            left out.
+    Raises:
+        ValueError: No sentence has a slot that holds something.
     """
-    found, greatest = [], []
+    found, greatest, empty = [], [], 0
     for line in lines:
         alpha = json.loads(line)["alpha"]  # [S][K]
         if alpha is None:
             continue
-        share = np.array(alpha) / np.sum(alpha, axis=0)
-        terms = share * np.log(share, out=np.zeros_like(share), where=share > 0)
-        found.append(-terms.sum(axis=0).mean())
-        greatest.append(math.log(len(alpha)))
-    return float(np.mean(found)), float(np.mean(greatest))
+        slots = [slot for slot in zip(*alpha, strict=True) if sum(slot) > 0]
+        empty += len(alpha[0]) - len(slots)
+        if slots:
+            found.append(fmean(map(_entropy, slots)))
+            greatest.append(math.log(len(alpha)))
+    if not found:
+        raise ValueError("no slot holds anything")
+    return Entropies(fmean(found), fmean(greatest), empty)
+
+
+def _entropy(slot: tuple[float, ...]) -> float:
+    total = sum(slot)
+    return -sum(one / total * math.log(one / total) for one in slot if one > 0)
 
 
 if __name__ == "__main__":
-    with Path(sys.argv[1]).open(encoding="utf-8") as file:
-        mean, most = entropies(file)
-    sys.stdout.write(f"entropy of alpha {mean:.3f} nats, at most {most:.3f}\n")
+    try:
+        with Path(sys.argv[1]).open(encoding="utf-8") as file:
+            result = entropies(file)
+    except (OSError, ValueError) as error:
+        sys.exit(f"alpha_entropy.py: {sys.argv[1]}: {error}")
+    left_out = f"; {result.empty:,} empty slots left out" if result.empty else ""
+    sys.stdout.write(
+        f"entropy of alpha {result.mean:.3f} nats, at most {result.greatest:.3f}{left_out}\n"
+    )

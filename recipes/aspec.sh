@@ -7,7 +7,10 @@ export REMEDY="set DATA to the folder of ASPEC-JE, from https://jipsti.jst.go.jp
 # WAT scores KyTea's words; its own scores take jp-0.4.2-utf8-1.mod.
 [ -f "${KYTEA_MODEL:-}" ] || stop "KYTEA_MODEL=${KYTEA_MODEL:-} is no file; set it to a model of" \
   "KyTea, from http://www.phontron.com/kytea/model.html"
-KYTEA_MODEL=$(cd "$(dirname "$KYTEA_MODEL")" && pwd)/$(basename "$KYTEA_MODEL")
+KYTEA_MODEL=$(CDPATH='' cd -- "$(dirname "$KYTEA_MODEL")" && pwd)/$(basename "$KYTEA_MODEL")
+# Before days of training, and not after them.
+echo | $NMTFLEX tokenize --wat ja --kytea-model "$KYTEA_MODEL" > /dev/null ||
+  stop "$NMTFLEX cannot cut text by KYTEA_MODEL=$KYTEA_MODEL; see the line above"
 VALID=${VALID:-dev.txt}
 TEST=${TEST:-test.txt}
 
@@ -34,6 +37,8 @@ aspec() {
 }
 
 # wat NAME RUN OPTION...: BLEU and RIBES by WAT's procedure, CPS and seconds, on the test data.
+# Unknown words are UNK as in the papers, one word: KyTea would cut <unk> into three.
 wat() {
-  score "$1" "$2" --split test --beam $beam --wat ja --kytea-model "$KYTEA_MODEL" "${@:3}"
+  score "$1" "$2" --split test --beam $beam --unk UNK --wat ja --kytea-model "$KYTEA_MODEL" \
+    "${@:3}"
 }

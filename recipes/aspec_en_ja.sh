@@ -44,7 +44,8 @@ wat aspec-local.test aspec-local
 for tau in inf 1.38 1.2; do wat "aspec-flexible.test-$tau" aspec-flexible --tau $tau; done
 for tau in 1.38 1.2; do wat "aspec-finetuned.test-$tau" aspec-finetuned --tau $tau; done
 
-# BLEU against CPS of the finetuned run (000, figure 4; 002, figure 2).
+# BLEU against CPS of the finetuned run (000, figure 4; 002, figure 2, which does not say of which
+# run it is).
 for split in valid test; do
   sweep "aspec-finetuned.sweep-$split" aspec-finetuned --split $split --beam $beam --tau $taus
 done
@@ -65,7 +66,7 @@ flexible, tau 1.38 (000) | aspec-flexible.test-1.38 | cps=16.9 bleu=34.87 ribes=
 finetuned, tau 1.38 (000) | aspec-finetuned.test-1.38 | cps=11.1 bleu=34.82 ribes=0.808
 flexible, tau 1.2 (002) | aspec-flexible.test-1.2 | cps=16.4 bleu=34.90 ribes=0.812
 finetuned, tau 1.2 (002) | aspec-finetuned.test-1.2 | cps=10.7 bleu=34.78 ribes=0.807
-The curve of BLEU against CPS is $OUT/aspec.png.
+The curve of BLEU against CPS is $OUT/aspec.png, its BLEU that of the run's own KyTea words.
 ROWS
 table "Ablations, validation data, tau 1.38, BLEU of KyTea's words" << ROWS
 sigma 1.5, gate with feedback | aspec-flexible.valid |

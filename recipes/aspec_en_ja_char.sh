@@ -6,9 +6,10 @@
 #   DATA=... KYTEA_MODEL=... SCALE=small recipes/aspec_en_ja_char.sh
 #
 # The corpus is that of aspec_en_ja.sh; apply for it at https://jipsti.jst.go.jp/aspec/.
-# Full, as in 002: the first 1.5M pairs, 1000 units, 600 before the softmax, batches of 64, Adam
-# 1e-4 halved from epoch 4, six epochs, beam 20. The paper's limit of 50 words is one of 500
-# characters here: a corpus of characters knows no words.
+# Full, as in 002: the first 1.5M pairs, LSTMs of 1000 units, batches of 64, Adam 1e-4 halved from
+# epoch 4, six epochs. It does not say the rest: embeddings of 1000, 600 before the softmax, clip 3
+# and beam 20 are those of 000. The paper's limit of 50 words is one of 500 characters here: a
+# corpus of characters knows no words.
 # Small: of the first 3,000 pairs those of at most 150 characters, 128 units, 64 before the softmax,
 # three epochs of 1e-3, beam 5.
 source "$(dirname "$0")/common.sh"

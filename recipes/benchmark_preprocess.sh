@@ -10,21 +10,17 @@ need train.{de,en}
 mkdir -p "$OUT"
 
 for language in de en; do
-  big=$OUT/big.$language
-  if [ ! -f "$big" ]; then
-    text=$(compgen -G "$DATA/train.$language*" | head -n 1)
-    case $text in
-      *.gz) show=zcat ;;
-      *.xz) show=xzcat ;;
-      *.zst) show=zstdcat ;;
-      *) show=cat ;;
-    esac
-    for _ in {1..69}; do $show "$text"; done > "$big.part"
-    mv "$big.part" "$big"
-  fi
+  text=$(compgen -G "$DATA/train.$language*" | head -n 1)
+  case $text in
+    *.gz) show="gzip -dc" ;;
+    *.xz) show=xzcat ;;
+    *.zst) show=zstdcat ;;
+    *) show=cat ;;
+  esac
+  for _ in {1..69}; do $show "$text"; done > "$OUT/big.$language"
 done
 
 rm -rf "$OUT"/big.{learned,like}
-languages="--source-lang de --target-lang en --train $OUT/big"
-measure $NMTFLEX preprocess $languages --bpe 8000 --joint --out "$OUT/big.learned"
-measure $NMTFLEX preprocess $languages --like "$OUT/big.learned" --out "$OUT/big.like"
+corpus=(--source-lang de --target-lang en --train "$OUT/big")
+measure $NMTFLEX preprocess "${corpus[@]}" --bpe 8000 --joint --out "$OUT/big.learned"
+measure $NMTFLEX preprocess "${corpus[@]}" --like "$OUT/big.learned" --out "$OUT/big.like"

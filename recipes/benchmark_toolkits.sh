@@ -48,7 +48,7 @@ for split in train dev test; do
   for language in en ja; do
     found=$(compgen -G "$DATA/$split.$language*" | head -n 1)
     case $found in
-      *.gz) show=zcat ;;
+      *.gz) show="gzip -dc" ;;
       *.xz) show=xzcat ;;
       *.zst) show=zstdcat ;;
       *) show=cat ;;
@@ -164,8 +164,8 @@ YAML
 }
 # joeynmt_config SPLIT MODEL_FOLDER BEAM
 joeynmt_config() {
-  sed "s|^data:|model_dir: $2\ndata:\n  $1: $text/$1|" "$here/joeynmt/model.yaml"
-  printf '%s\n' testing: "  beam_size: $3" "  beam_alpha: 1.0" "  batch_size: 128" \
+  awk -v line="  $1: $text/$1" '{ print } /^data:/ { print line }' "$here/joeynmt/model.yaml"
+  printf '%s\n' "model_dir: $2" testing: "  beam_size: $3" "  beam_alpha: 1.0" "  batch_size: 128" \
     "  batch_type: sentence" "  max_output_length: 50" "  eval_metrics: []"
 }
 train_joeynmt() {
@@ -210,7 +210,8 @@ YAML
   "$eole" -m eole.bin.main build_vocab -config "$here/eole/train.yaml" -n_sample -1
 }
 train_eole() {
-  sed "s|^training:|&\n  model_path: $1|" "$here/eole/train.yaml" > "$1.yaml"
+  awk -v line="  model_path: $1" '{ print } /^training:/ { print line }' "$here/eole/train.yaml" \
+    > "$1.yaml"
   "$eole" -m eole.bin.main train -config "$1.yaml"
 }
 decode_eole() {
@@ -228,13 +229,13 @@ version() {
   "$python" -c "import importlib.metadata as m; print(m.version('$name'))" 2> "$here/$1.version.log"
 }
 
-# attempt TOOLKIT NAME COMMAND...: run it, with NAME.log; one that fails ends the toolkit's part.
-declare -A state
+# attempt TOOLKIT NAME COMMAND...: run it, with NAME.log; one that fails ends the toolkit's part,
+# and TOOLKIT.failed says why.
 attempt() {
-  local toolkit=$1 log=$here/$2.log
-  [ -z "${state[$toolkit]:-}" ] || return 0
+  local failed=$here/$1.failed log=$here/$2.log
+  [ ! -f "$failed" ] || return 0
   echo "$RECIPE: $2" >&2
-  "${@:3}" > "$log" 2>&1 < /dev/null || state[$toolkit]="failed, see $log"
+  "${@:3}" > "$log" 2>&1 < /dev/null || echo "failed, see $log" > "$failed"
 }
 
 versions=()
@@ -242,7 +243,8 @@ for toolkit in $TOOLKITS; do
   if found=$(version "$toolkit"); then
     attempt "$toolkit" "$toolkit.prepare" "prepare_$toolkit"
   else
-    found="" state[$toolkit]="not installed"
+    found=""
+    echo "not installed" > "$here/$toolkit.failed"
   fi
   versions+=("$toolkit=$found")
 done
@@ -261,5 +263,5 @@ done
 echo "$SIZE: $UPDATES updates after $WARMUP, $ROUNDS rounds, $THREADS threads"
 echo
 for one in "${versions[@]}"; do
-  echo "$one ${state[${one%%=*}]:-}"
+  echo "$one $(cat "$here/${one%%=*}.failed" 2> /dev/null)"
 done | "$PYTHON" "$RECIPES/toolkits.py" "$here" "$WARMUP" "$ROUNDS" $BEAMS

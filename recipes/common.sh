@@ -3,11 +3,12 @@
 #   DATA      folder of the corpus
 #   SCALE     full (the paper's sizes) or small (under half an hour on two cores)
 #   OUT       prepared folders, runs, scores and tables go here
-#   NMTFLEX   the program; "python -m nmtflex" where it is not on the path
+#   NMTFLEX   the program; "python -m nmtflex" where it is not on the path (no spaces in its path)
 #   UPDATES   train every run for so many updates only, to try a recipe out
+#   FAST      number format of the trainings whose figures were made in bfloat16 (see below)
 set -euo pipefail
 
-RECIPES=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+RECIPES=$(CDPATH='' cd -- "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 RECIPE=$(basename "$0")
 NMTFLEX=${NMTFLEX:-nmtflex}
 PYTHON=${PYTHON:-python3}     # 3.11 or newer; the scripts beside this file need nothing else
@@ -22,11 +23,17 @@ stop() {
 
 small() { [ "$SCALE" = small ]; }
 
+trial=${UPDATES:+/trial-$UPDATES}
 case $SCALE in
-  full) OUT=${OUT:-runs} ;;
-  small) OUT=${OUT:-runs/small} ;;
+  full) OUT=${OUT:-runs$trial} ;;
+  small) OUT=${OUT:-runs/small$trial} ;;
   *) stop "SCALE is full or small, not $SCALE" ;;
 esac
+# bfloat16 halves the time on a CPU with AVX-512 BF16 or AMX; without either, float32 is faster.
+if [ -z "${FAST:-}" ]; then
+  FAST=float32
+  ! grep -qsE 'avx512_bf16|amx_bf16' /proc/cpuinfo || FAST=bfloat16
+fi
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
   stop "PYTHON=$PYTHON is no Python 3.11 or newer; set it to one"
 NMTFLEX_VERSION=$($NMTFLEX --version) ||
@@ -74,7 +81,7 @@ value() { "$PYTHON" "$RECIPES/value.py" "$OUT/$1.json" "$2"; }
 # trainings since the last table (see trainings.py).
 table() {
   "$PYTHON" "$RECIPES/table.py" "$OUT" "$1${UPDATES:+ [a trial of $UPDATES updates]}"
-  "$PYTHON" "$RECIPES/trainings.py" "$OUT" "${TRAINED[@]}"
+  [ ${#TRAINED[@]} -eq 0 ] || "$PYTHON" "$RECIPES/trainings.py" "$OUT" "${TRAINED[@]}"
   TRAINED=()
 }
 
@@ -85,7 +92,7 @@ epochs() {
 
 # measure COMMAND...: its seconds and its memory.
 measure() {
-  if [ -x /usr/bin/time ]; then
+  if /usr/bin/time -f "" true 2> /dev/null; then   # GNU's
     /usr/bin/time -f "%e seconds, %U of the processor's; %M kB of memory at most (one process)" "$@"
   else
     time "$@"

@@ -6,11 +6,14 @@ Beside OUTPUT stands a stamp, OUTPUT.step: the command, the version of nmtflex a
 hold, written as "begun" before the command runs and as "done" after it. An output that belongs to
 the same step is not made again; one that does not is never reused: the recipe stops and says what
 differs. Paths count by what they lead to and not by their names, so folders may move. A training
-that was interrupted goes on; any other half-made output is made anew.
+that was interrupted goes on; any other half-made output is made anew. While the command runs,
+OUTPUT.lock is locked.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -19,11 +22,13 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 RESUMED = ("train", "finetune")
 WRITTEN = ("--out", "--run", "--output", "--attention-output")
+SWEPT = (".csv", ".png")  # what sweep writes
 LANGUAGES = ("--source-lang", "--target-lang")
 ENDINGS = ("", ".gz", ".xz", ".zst")
 # What tells a folder's contents: a prepared corpus, whose manifest has the hashes of all it was
@@ -59,6 +64,27 @@ def fingerprint(path: Path, known: Print | None = None) -> Print:
     return {"size": status.st_size, "mtime": status.st_mtime_ns, "sha256": digest}
 
 
+@contextlib.contextmanager
+def locked(path: Path, output: Path) -> Iterator[int]:
+    """Hold a lock while it lasts, by its file descriptor; a kill leaves a file, and no lock.
+
+    Raises:
+        StepError: Another process holds it.
+    """
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StepError(
+                f"{output} is being made by another recipe, or by what is left of one; wait for "
+                f"it or end it"
+            ) from error
+        try:
+            yield file.fileno()
+        finally:
+            path.unlink(missing_ok=True)
+
+
 class Step:
     """A command and its output.
 
@@ -81,25 +107,33 @@ class Step:
         self.written = [output]
         self.inputs = [stdin] if stdin else []
         for option, argument in zip(["", *command], command, strict=False):
-            if "/" in argument:
-                path = Path(argument)
+            if "/" not in argument:
+                continue
+            path = Path(argument)
+            if command[0] == "sweep" and option == "--output":  # stands without ending
+                self.written += [path.with_name(path.name + ending) for ending in SWEPT]
+            else:
                 written = option in WRITTEN or path == output
                 (self.written if written else self.inputs).append(path)
 
     def run(self) -> int:
         """Leave the step out, go on with it or do it; return the command's exit code."""
+        self.output.parent.mkdir(parents=True, exist_ok=True)
+        with locked(self.output.with_name(self.output.name + ".lock"), self.output) as self.lock:
+            return self._run()
+
+    def _run(self) -> int:
         stamp = self._read_stamp()
         now = self._describe(stamp)
         if self.output.exists():
             self._check(stamp, now)
-            missing = [path for path in self.written if not self._is_there(path)]
-            if stamp["state"] == "done" and not missing:
+            whole = all(path.exists() for path in self.written)
+            if stamp["state"] == "done" and whole:
                 sys.stderr.write(f"-- {self.output} is there\n")
                 return 0
             if self.command[0] not in RESUMED:
                 self._remove()
         sys.stderr.write(f"== {self.output}: nmtflex {shlex.join(self.command)}\n")
-        self.output.parent.mkdir(parents=True, exist_ok=True)
         self._write_stamp(now | {"state": "begun"})
         if code := self._call():
             return code
@@ -107,10 +141,6 @@ class Step:
             raise StepError(f"nmtflex {self.command[0]} made no {self.output}; report this")
         self._write_stamp(now | {"state": "done", "output": fingerprint(self.output)})
         return 0
-
-    def _is_there(self, path: Path) -> bool:
-        """Tell whether a written path is there; that of sweep and plot stands without ending."""
-        return path.exists() or any(path.parent.glob(f"{path.name}.*"))
 
     def _remove(self) -> None:
         """Remove what is half made; the stamp shows that it is this step's own."""
@@ -143,7 +173,7 @@ class Step:
         if not found:
             raise StepError(
                 f"{path} is missing, which {self.output} is made from; if an earlier step made it, "
-                f"delete {path}.step and run the recipe again"
+                f"delete what it made, with its .step file, and run the recipe again"
             )
         return found
 
@@ -178,7 +208,10 @@ class Step:
             (part if self.stdout else Path(os.devnull)).open("wb") as sink,
         ):
             child = subprocess.Popen(
-                [*program, *self.command], stdin=source, stdout=sink if self.stdout else None
+                [*program, *self.command],
+                stdin=source,
+                stdout=sink if self.stdout else None,
+                pass_fds=[self.lock],  # locked as long as the command lives, whoever else is killed
             )
             signal.signal(signal.SIGTERM, lambda *_: child.terminate())
             code = child.wait()

@@ -4,8 +4,8 @@
 
 A row is ``label | names | paper``: the names of the JSON files of ``nmtflex eval`` in FOLDER,
 without ending, and the paper's figures as ``bleu=34.87 cps=24.4``. Several names are several seeds:
-mean, smallest and greatest. ``a+b`` is one system whose file b is read over a, as BLEU of tokenized
-text over a run's own. Lines without a bar are printed under the table as they are.
+mean, smallest and greatest. ``a+b`` is one system, with the BLEU of b, as of tokenized text, and
+all else of a. Lines without a bar are printed under the table as they are.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
     label: str
     systems: list[dict[str, float]]
-    paper: dict[str, float]
+    paper: dict[str, str]  # as it gives them
 
 
 class TableError(Exception):
@@ -62,7 +62,7 @@ def read_row(line: str, folder: Path) -> Row:
         key, _, value = figure.partition("=")
         if key not in {measure.key for measure in MEASURES}:
             raise TableError(f"{label}: {figure!r} is no figure of eval, as bleu=34.87")
-        paper[key] = float(value)
+        paper[key] = value
     return Row(label, [_read_system(name, folder) for name in names.split()], paper)
 
 
@@ -71,10 +71,11 @@ def _read_system(name: str, folder: Path) -> dict[str, float]:
     for part in name.split("+"):
         path = folder / f"{part}.json"
         try:
-            found |= json.loads(path.read_text(encoding="utf-8"))
+            scores = json.loads(path.read_text(encoding="utf-8"))
+            found |= {"bleu": scores["bleu"]} if found else scores
         except OSError as error:
             raise TableError(f"{path}: {error.strerror}; run the recipe again") from error
-        except ValueError as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise TableError(f"{path}: damaged; delete it and run the recipe again") from error
     if not found.get("encoding_computations"):  # 0 for all but memory attention
         found.pop("encoding_computations", None)
@@ -87,7 +88,7 @@ def table(rows: list[Row]) -> list[str]:
     columns: list[list[str]] = [["", *(row.label for row in rows)]]
     for measure in MEASURES:
         measured = [_measured(row.systems, measure) for row in rows]
-        quoted = [_rounded(row.paper.get(measure.key), measure) for row in rows]
+        quoted = [row.paper.get(measure.key, "") for row in rows]
         columns += [[measure.head, *measured]] * any(measured)
         columns += [[f"{measure.head}, paper", *quoted]] * any(quoted)
     head, *body = zip(*columns, strict=True)
@@ -105,8 +106,8 @@ def _measured(systems: list[dict[str, float]], measure: Measure) -> str:
     return f"{mean} ({_rounded(min(values), measure)} to {_rounded(max(values), measure)})"
 
 
-def _rounded(value: float | None, measure: Measure) -> str:
-    return "" if value is None else f"{value:,.{measure.digits}f}"
+def _rounded(value: float, measure: Measure) -> str:
+    return f"{value:,.{measure.digits}f}"
 
 
 def show(lines: Iterable[str], folder: Path, title: str) -> str:

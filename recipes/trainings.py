@@ -29,7 +29,9 @@ def row(name: str, path: Path) -> tuple[str, ...]:
             rows = list(csv.DictReader(file))
         last = rows[-1]
         counts = [int(last[column]) for column in ("update", "epoch", "target_tokens")]
-        scored = [one for one in rows if one["split"] == "valid" and one["bleu"]]
+        # What finetuning begins from is validated as update 0, and no checkpoint of the run.
+        valid = [one for one in rows if one["split"] == "valid" and int(one["update"]) > 0]
+        scored = [one for one in valid if one["bleu"]]
         # As the run chooses its best checkpoint: of the same BLEU the one of less perplexity.
         best = max(
             scored, key=lambda one: (float(one["bleu"]), -float(one["perplexity"])), default=None

@@ -8,8 +8,9 @@
 # DATA holds the TRAIN corpora (4.5M pairs: Europarl v7, Common Crawl, News Commentary v10), VALID
 # and TEST, each .de and .en (raw text; .gz, .xz or .zst will do). The paper does not name its
 # validation data: newstest2013 here. Its preprocessing follows Li et al. (2014): Moses tokens here.
-# Full: 50,000 words a side, sentences of at most 50, 1000 units, 600 before the softmax (as 000),
-# batches of 64, Adam 1e-4 halved from epoch 4, six epochs, beam 20.
+# Full, as in 002: 50,000 words a side, sentences of fewer than 50, LSTMs of 1000 units, batches of
+# 64, Adam 1e-4 halved from epoch 4, six epochs. It does not say the rest: embeddings of 1000, 600
+# before the softmax, clip 3 and beam 20 are those of 000.
 # Small: the first 5,000 pairs, 5,000 words a side, 128 units, three epochs of 1e-3, beam 5.
 source "$(dirname "$0")/common.sh"
 source "$RECIPES/fetch.sh"
@@ -20,19 +21,22 @@ STATMT=${STATMT:-https://www.statmt.org}   # or a mirror
 
 if [ "${FETCH:-}" = yes ]; then
   [ -n "${DATA:-}" ] || stop "set DATA to the folder to fetch into"
-  fetch "$STATMT/wmt13/training-parallel-europarl-v7.tgz" "$DATA/training-parallel-europarl-v7.tgz"
-  fetch "$STATMT/wmt13/training-parallel-commoncrawl.tgz" "$DATA/training-parallel-commoncrawl.tgz"
-  fetch "$STATMT/wmt15/training-parallel-nc-v10.tgz" "$DATA/training-parallel-nc-v10.tgz"
+  # part FOLDER ARCHIVE NAME: a corpus, from its archive where it is not there yet.
+  part() {
+    local language
+    for language in de en; do
+      if [ -f "$DATA/$3.$language" ]; then continue; fi
+      fetch "$STATMT/$1/$2" "$DATA/$2"
+      unpack "$DATA/$2" "$3.$language" "$DATA/$3.$language"
+    done
+  }
+  part wmt13 training-parallel-europarl-v7.tgz europarl-v7.de-en
+  part wmt13 training-parallel-commoncrawl.tgz commoncrawl.de-en
+  part wmt15 training-parallel-nc-v10.tgz news-commentary-v10.de-en
   # The numbers of lines are the published ones.
   for language in de en; do
-    name=europarl-v7.de-en.$language
-    unpack "$DATA/training-parallel-europarl-v7.tgz" "$name" "$DATA/$name"
-    lines "$DATA/$name" "${EUROPARL_LINES:-1920209}"
-    name=commoncrawl.de-en.$language
-    unpack "$DATA/training-parallel-commoncrawl.tgz" "$name" "$DATA/$name"
-    lines "$DATA/$name" "${COMMONCRAWL_LINES:-2399123}"
-    name=news-commentary-v10.de-en.$language
-    unpack "$DATA/training-parallel-nc-v10.tgz" "$name" "$DATA/$name"
+    lines "$DATA/europarl-v7.de-en.$language" "${EUROPARL_LINES:-1920209}"
+    lines "$DATA/commoncrawl.de-en.$language" "${COMMONCRAWL_LINES:-2399123}"
   done
   for set in wmt13:newstest2013 wmt15:newstest2015; do
     test_set "${set%:*}" de-en src "$DATA/${set#*:}.de"
@@ -54,7 +58,7 @@ fi
 corpora=()
 for name in $TRAIN; do corpora+=(--train "$DATA/$name"); done
 prepare wmt15.prepared --source-lang de --target-lang en "${corpora[@]}" \
-  --valid "$DATA/$VALID" --test "$DATA/$TEST" --max-pairs $pairs --max-length 50 \
+  --valid "$DATA/$VALID" --test "$DATA/$TEST" --max-pairs $pairs --max-length 49 \
   --source-tokenizer moses --target-tokenizer moses \
   --source-vocabulary $words --target-vocabulary $words
 
@@ -68,9 +72,10 @@ fit() {
 # moses FILE: FILE.tok, in Moses' tokens.
 moses() { step --stdin "$1" --stdout "$1.tok" tokenize --tokenizer moses --lang en; }
 
-# tokenised NAME RUN OPTION...: the run's scores, and BLEU of its output in Moses' tokens.
+# tokenised NAME RUN OPTION...: the run's scores, and BLEU of its output in Moses' tokens, unknown
+# words UNK as in the paper: Moses would cut <unk> into three.
 tokenised() {
-  score "$1" "$2" --split test --beam $beam --output "$OUT/$1.en" "${@:3}"
+  score "$1" "$2" --split test --beam $beam --unk UNK --output "$OUT/$1.en" "${@:3}"
   moses "$OUT/$1.en"
   step --stdout "$OUT/$1.tok.json" eval --hypothesis "$OUT/$1.en.tok" \
     --reference "$OUT/wmt15.reference.en.tok" --tokenize none --json

@@ -82,6 +82,7 @@ def _check(
             length_penalty=search.length_penalty,
             max_length=search.max_length,
             replace_unk=search.replace_unk,
+            unk=search.unk,
         )
         refuse("has no effect on --synthetic", idle)
         if threshold.tau == "auto":
@@ -89,8 +90,9 @@ def _check(
                 "--tau auto is made of the length of a run's validation sources, and --synthetic "
                 f"has no run; give a number, such as {SYNTHETIC_TAU}"
             )
-    elif search.replace_unk:
-        raise OptionError("--replace-unk has no effect: the search on ids is timed, text apart")
+    else:
+        text = SearchConfig(replace_unk=search.replace_unk, unk=search.unk)
+        refuse("has no effect: the search on ids is timed, text apart", text)
 
 
 def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:

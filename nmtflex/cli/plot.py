@@ -62,8 +62,9 @@ def _check(
         refuse("is for translating, and this figure needs none", search, threshold, batch, device)
     elif isinstance(config.kind, SentenceFigure):
         refuse("has no effect on one sentence", batch)
-    if search.replace_unk and not isinstance(config.kind, LengthFigure):
-        raise OptionError("--replace-unk has no effect: this figure shows what the model wrote")
+    if not isinstance(config.kind, LengthFigure):
+        text = SearchConfig(replace_unk=search.replace_unk, unk=search.unk)
+        refuse("has no effect: this figure shows what the model wrote", text)
     if config.output is not None and not config.output.parent.is_dir():
         raise OptionError(f"--output {config.output}: there is no folder {config.output.parent}")
 

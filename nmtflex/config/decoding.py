@@ -64,6 +64,20 @@ class SearchConfig(Config):
             flag="--replace-unk",
         ),
     ] = False
+    unk: Annotated[
+        str,
+        Opt(
+            "What is written for an unknown word that is not replaced. A tokenizer that reads the "
+            "output, as WAT's procedure and 13a do, takes <unk> for three words, and UNK (Shu and "
+            "Nakayama) for one."
+        ),
+    ] = "<unk>"
+
+    def validate(self) -> list[str]:
+        """Check that an unknown word is one word."""
+        if self.unk.split() == [self.unk]:
+            return []
+        return [f"--unk must be a word without spaces, not {self.unk!r}"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -147,10 +147,12 @@ class Translator:
         if self.search.replace_unk and UNK_ID in ids and trace and trace.weights is not None:
             attended = self.pipeline.source.attended_words(line)
             places = trace.weights[: len(ids)].argmax(1)
-            filled = target.fill_unknown(ids, [attended[place] for place in places])
+            filled = target.fill_unknown(
+                ids, [attended[place] for place in places], self.search.unk
+            )
             words, cuts = [word for parts in filled for word in parts], [*map(len, filled)]
         else:
-            words, cuts = target.decode_words(ids), []
+            words, cuts = target.decode_words(ids, self.search.unk), []
         return Translation(
             text=target.tokenizer.detokenize(words),
             tokens=[target.vocabulary.token(token) for token in ids],
@@ -255,8 +257,8 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
         run: Run folder that ``nmtflex train`` made; several are decoded by the average of their
             probabilities, see ``open_ensemble``.
         options: Those of ``nmtflex translate``, with underscores: ``beam``, ``length_penalty``,
-            ``max_length``, ``replace_unk``, ``tau``, ``batch_sentences``, ``int8``, ``device``,
-            ``dtype``, ``threads``.
+            ``max_length``, ``replace_unk``, ``unk``, ``tau``, ``batch_sentences``, ``int8``,
+            ``device``, ``dtype``, ``threads``.
 
     Raises:
         OptionError: An unknown option, a value that is not allowed, no run, or runs that do not go

@@ -14,7 +14,7 @@ from nmtflex.files import check_plain, read_json, write_json
 from nmtflex.text.bpe import BPE, MARKER
 from nmtflex.text.spans import spans_of
 from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
-from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Vocabulary
+from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK, UNK_ID, Vocabulary
 
 DESCRIPTION = "pipeline.json"
 CACHE_LIMIT = 1 << 18  # words; about 60 MB
@@ -72,10 +72,14 @@ class SidePipeline:
         """Turn words into ids; known words at the speed of C."""
         return list(chain.from_iterable(map(self._cache.__getitem__, words)))
 
-    def decode_words(self, ids: Iterable[int]) -> list[str]:
-        """Turn ids into words; an unknown one reads "<unk>", padding, begin and end vanish."""
+    def decode_words(self, ids: Iterable[int], unknown: str = UNK) -> list[str]:
+        """Turn ids into words; an unknown one reads ``unknown``, padding, begin and end vanish."""
         hidden = (PAD_ID, BOS_ID, EOS_ID)
-        pieces = [self.vocabulary.token(number) for number in ids if number not in hidden]
+        pieces = [
+            unknown if number == UNK_ID else self.vocabulary.token(number)
+            for number in ids
+            if number not in hidden
+        ]
         return self.bpe.join(pieces) if self.bpe else pieces
 
     def attended_words(self, line: str) -> list[str]:
@@ -88,7 +92,9 @@ class SidePipeline:
             found += [line[first[0] : last[1]]] * count
         return found
 
-    def fill_unknown(self, ids: Sequence[int], replacements: Sequence[str]) -> list[list[str]]:
+    def fill_unknown(
+        self, ids: Sequence[int], replacements: Sequence[str], unknown: str = UNK
+    ) -> list[list[str]]:
         """Turn ids into words as ``decode_words`` does, unknown ones taken from elsewhere.
 
         Each word is a list of one, except where a replacement is cut into several.
@@ -96,10 +102,10 @@ class SidePipeline:
         Args:
             ids: Without begin and end.
             replacements: Raw text for each id, cut as this side cuts words; read where the id is
-                that of unknown tokens and makes a word of its own. One inside a word that BPE built
-                stays ``<unk>``.
+                that of unknown tokens and makes a word of its own.
+            unknown: What is written for one inside a word that BPE built.
         """
-        words = [[word] for word in self.decode_words(ids)]
+        words = [[word] for word in self.decode_words(ids, unknown)]
         starts = self.word_starts([self.vocabulary.token(number) for number in ids])
         offered = list(zip(ids, replacements, strict=True))
         for place, start in enumerate(starts):

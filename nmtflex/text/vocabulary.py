@@ -11,6 +11,7 @@ from nmtflex.errors import DataError
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = range(4)
 _COUNT = re.compile("[0-9]{1,18}")
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")  # names to show; no text maps to these ids
+UNK = SPECIALS[UNK_ID]
 
 
 class Vocabulary:

@@ -23,7 +23,8 @@ def entropies():
 def test_one_position_alone_and_all_alike(entropies):
     sharp_and_flat = json.dumps({"alpha": [[0.5, 0.2], [0.0, 0.2]]})  # a slot a column
     empty = json.dumps({"alpha": None})
-    assert entropies([sharp_and_flat, empty]) == pytest.approx((math.log(2) / 2, math.log(2)))
+    expected = (math.log(2) / 2, math.log(2), 0)
+    assert entropies([sharp_and_flat, empty]) == pytest.approx(expected)
 
 
 def test_scale_does_not_matter(entropies):
@@ -32,3 +33,10 @@ def test_scale_does_not_matter(entropies):
     ]
     assert first == pytest.approx(second)
     assert first[0] == pytest.approx(-(0.25 * math.log(0.25) + 0.75 * math.log(0.75)))
+
+
+def test_slots_that_hold_nothing_are_counted_apart(entropies):
+    lines = [json.dumps({"alpha": [[0.0, 0.2], [0.0, 0.2]]}), json.dumps({"alpha": [[0.0, 0.0]]})]
+    assert entropies(lines) == pytest.approx((math.log(2), math.log(2), 3))
+    with pytest.raises(ValueError, match="no slot holds anything"):
+        entropies(lines[1:])

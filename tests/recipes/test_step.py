@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -113,6 +114,19 @@ def test_a_side_output_that_is_deleted_is_made_again(step):
     assert step(line) == (0, "-- out/s.json is there")
 
 
+def test_a_sweep_writes_two_files_beside_its_table(step):
+    line = "--stdout out/s.json sweep --output out/s"
+    assert step(line)[0] == 0
+    for name in ("s.csv", "s.png"):
+        step(line)
+        assert ran() == ["sweep"] * len(ran())
+        before = len(ran())
+        assert step(line)[0] == 0
+        assert len(ran()) == before + 1  # not there yet
+        Path("out", name).touch()
+    assert step(line) == (0, "-- out/s.json is there")
+
+
 def test_inputs_may_have_one_name(step):
     Path("other").mkdir()
     Path("other/train.en").write_text("a\n")
@@ -202,7 +216,7 @@ def test_what_the_system_refuses_is_one_line(step):
     Path("out").touch()
     assert step(f"out/p {PREPARE}") == (
         1,
-        "some.sh: out/p.step: Not a directory; mend that and run the recipe again",
+        "some.sh: out: File exists; mend that and run the recipe again",
     )
 
 
@@ -242,14 +256,47 @@ def test_an_interrupted_training_goes_on(step):
     assert ran() == ["preprocess", "train", "train"]
 
 
-def test_another_half_made_output_is_made_anew(step):
+@pytest.fixture
+def slow_step(step):
+    """Begin to prepare out/p, which takes a minute."""
     line = f"{PREPARE} --slow 1"
     process = subprocess.Popen(
-        [sys.executable, SCRIPT, "out/p", *line.split()], stderr=subprocess.PIPE, text=True
+        [sys.executable, SCRIPT, "out/p", *line.split()],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     deadline = time.monotonic() + 30
     while not Path("out/p/manifest.json").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
+    yield process
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=30)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_step_is_made_once_at_a_time(step, slow_step, killed):
+    if killed:  # the command itself lives on
+        slow_step.kill()
+        slow_step.wait(timeout=30)
+    assert step(f"out/p {PREPARE}") == (
+        1,
+        "some.sh: out/p is being made by another recipe, or by what is left of one; wait for it or "
+        "end it",
+    )
+    os.killpg(slow_step.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while (found := step(f"out/p {PREPARE} --slow 1 --fail 2"))[1].endswith("end it"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert found[0] == 1
+    assert "was made with other settings" in found[1]
+    assert not list(Path("out").glob("*.lock"))
+
+
+def test_another_half_made_output_is_made_anew(step, slow_step):
+    process = slow_step
     Path("out/p/half").touch()
     os.kill(process.pid, signal.SIGTERM)  # which is handed on
     errors = process.communicate(timeout=30)[1]

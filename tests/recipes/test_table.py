@@ -29,7 +29,7 @@ def test_measured_beside_the_papers_figures(show):
         "",
         "|  | BLEU | BLEU, paper | CPS | CPS, paper | decoding, s |",
         "| --- | --- | --- | --- | --- | --- |",
-        "| global | 30.12 | 34.87 | 8.00 | 24.40 | 1.2 |",
+        "| global | 30.12 | 34.87 | 8.00 | 24.4 | 1.2 |",
         "| none | 0.00 |  | 0.00 |  |  |",
         "",
         "A remark.",

@@ -19,6 +19,7 @@ def write(folder, run, text):
 
 def test_what_a_training_took_and_its_best_validation(trainings, tmp_path):
     rows = [
+        "0,0,30.5,0,valid,3,9.9,31.5",  # the base of a finetuning
         "500,1,60.5,52000,train,3,20.1,",
         "782,1,90.5,80100,valid,3,20.1,12.345",
         "1564,2,180.5,160200,valid,3,18.0,12.5",

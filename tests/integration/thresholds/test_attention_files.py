@@ -69,6 +69,22 @@ def test_unknown_words_come_from_the_source(run_of, translate, kind):
     assert "zebra" in filled[0].split()
 
 
+def test_unknown_words_under_another_name(flexible, translate, evaluate, command_line, tmp_path):
+    lines = ["zebra", "quagga zebra okapi", "a b zebra", "", "a"]
+    plain, _ = translate(flexible, lines)
+    named, _ = translate(flexible, lines, "--unk", "UNK")
+    assert "<unk>" in plain[0].split()
+    assert named == [line.replace("<unk>", "UNK") for line in plain]
+    out = tmp_path / "out"
+    evaluate(flexible, "--unk", "UNK", "--output", out, "--max-length", 12)
+    assert "UNK" in out.read_text().split()
+    assert "<unk>" not in out.read_text()
+    for word in ("", " ", "not known"):
+        outcome = command_line("translate", flexible, "--unk", word, *PLACE)
+        message = f"nmtflex: error: --unk must be a word without spaces, not {word!r}\n"
+        assert (outcome.code, outcome.err) == (2, message)
+
+
 def test_the_word_is_the_one_that_weighs_most(flexible, translate, tmp_path):
     path, lines = tmp_path / "attention", ["quagga zebra okapi tapir", "a quagga"]
     options = ["--replace-unk", "--tau", "0.4", "--attention-output", path]

@@ -132,8 +132,11 @@ def test_only_the_words_of_unknown_ids_change():
     ids = [LOW, UNK_ID, L, O, W, UNK_ID, L, UNK_ID, AT]
     plain = pipeline.decode_words(ids)
     assert plain == ["low", "<unk>", "low", "<unk>", "l<unk>", "at"]
+    assert pipeline.decode_words(ids, "UNK") == ["low", "UNK", "low", "UNK", "lUNK", "at"]
     filled = flat(pipeline.fill_unknown(ids, ["!"] * len(ids)))
     assert filled == ["low", "!", "low", "!", "l<unk>", "at"]
+    filled = flat(pipeline.fill_unknown(ids, ["!"] * len(ids), "UNK"))
+    assert filled == ["low", "!", "low", "!", "lUNK", "at"]
 
 
 def all_unknown(source: SidePipeline, target: SidePipeline, line: str, words: int) -> Translation:
