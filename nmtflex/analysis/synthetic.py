@@ -55,6 +55,7 @@ class Wanted(NamedTuple):
     tau: float  # of flexible attention
     beam: int
     batch_sentences: int  # at most
+    int8: bool
     device: DeviceConfig
 
     def steps_at(self, length: int) -> int:
@@ -225,7 +226,7 @@ def random_model(attention: AttentionConfig, wanted: Wanted) -> Seq2Seq:
             mechanism.gate.v.bias.fill_(math.log(GATE / (1 - GATE)))
             mechanism.set_threshold(wanted.tau)
     model = model.to(device, storage_dtype(wanted.device)).eval()
-    freeze(model)
+    freeze(model, wanted.int8)
     return model
 
 

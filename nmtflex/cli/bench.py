@@ -213,6 +213,7 @@ def _bench_synthetic(
         tau=float(threshold.tau or SYNTHETIC_TAU),
         beam=search.beam,
         batch_sentences=batch.batch_sentences,
+        int8=batch.int8,
         device=device,
     )
     place = open_device(device)

@@ -54,7 +54,7 @@ class SearchConfig(Config):
         Opt("Alpha in log-probability / length^alpha, EOS counted; 0 turns it off.", ge=0, le=10),
     ] = 1.0
     max_length: Annotated[
-        int, Opt("Longest output in tokens; 0 takes 3 x source tokens + 20.", ge=0)
+        int, Opt("Longest output in tokens; 0 takes 3 x source tokens + 20.", ge=0, le=1_000_000)
     ] = 0
     replace_unk: Annotated[
         bool,

@@ -26,7 +26,7 @@ def window_below(tau: float, penalty: Penalty, lengths: Tensor) -> Window:
     start, stop = torch.empty_like(lengths), torch.empty_like(lengths)
     kind = penalty.gate.numpy().dtype.type
     windows.below(
-        kind(tau),
+        kind(min(tau, torch.finfo(penalty.gate.dtype).max)),
         penalty.gate.numpy(),
         penalty.focus.detach().numpy(),
         kind(2 * penalty.sigma**2),

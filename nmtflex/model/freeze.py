@@ -28,8 +28,9 @@ def freeze(model: Seq2Seq, int8: bool = False) -> None:
     Raises:
         OptionError: ``int8`` is asked for elsewhere than on a CPU in float32.
     """
-    if int8 and (model.device.type != "cpu" or model.autocast):
-        where = "bfloat16" if model.autocast else str(model.device)
+    kind = torch.bfloat16 if model.autocast else model.target_embedding.weight.dtype
+    if int8 and (model.device.type != "cpu" or kind != torch.float32):
+        where = model.device if model.device.type != "cpu" else str(kind).removeprefix("torch.")
         raise OptionError(f"--int8 is for the CPU in float32, not for {where}; leave one out")
     _tabulate(model)
     quantized = _quantized(model) if int8 else set()

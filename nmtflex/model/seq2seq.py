@@ -96,8 +96,10 @@ class OutputLayer(nn.Module):
 
     def log_probs(self, output: Tensor) -> Tensor:
         """Return natural logarithms of probabilities, in float32 at least: [N, O] to [N, V]."""
-        logits = self(output)
-        return torch.log_softmax(logits.to(precise(logits.dtype)), dim=1)
+        logits = self.projection.bare(self._hidden(output))
+        # The bias in the format of the sum, as ``best_words`` adds it: bfloat16 would round twice.
+        logits = logits.to(precise(logits.dtype)) + self.projection.bias
+        return torch.log_softmax(logits, dim=1)
 
     def best_words(
         self, output: Tensor, count: int, never: Sequence[int], only: Tensor | None

@@ -32,6 +32,11 @@ def escape(word: str) -> str:
     return _CLASH.sub("@\ue000", word) if "@" in word else word
 
 
+def clashes(word: str) -> set[int]:
+    """Return the places of the ``@`` that ``escape`` puts something after."""
+    return {found.start() for found in _CLASH.finditer(word)}
+
+
 def unescape(word: str) -> str:
     """Undo ``escape``."""
     return _ESCAPED.sub("@", word) if "@" in word else word

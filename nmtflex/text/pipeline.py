@@ -111,7 +111,8 @@ class SidePipeline:
         for place, start in enumerate(starts):
             number, replacement = offered[start]
             if number == UNK_ID:
-                words[place] = self.words(replacement)
+                # A space is a token of characters; other sides keep the unknown word for it.
+                words[place] = self.tokenizer.tokenize(replacement) or [unknown]
         return words
 
     def word_starts(self, pieces: Sequence[str]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nmtflex.text.bpe import BPE, MARKER, escape
+from nmtflex.text.bpe import BPE, MARKER, clashes
 from nmtflex.text.tokenizers import Tokenizer
 
 LOOKAHEAD = 16  # characters searched where a tokenizer dropped or changed some
@@ -50,15 +50,9 @@ def _find(line: str, character: str, cursor: int) -> int:
 
 def _pieces(word: str, characters: list[tuple[int, int]], bpe: BPE) -> list[tuple[int, int]]:
     """Part a word's span among its pieces."""
-    spread = characters
-    if len(escape(word)) > len(word):
-        # What ``escape`` puts after an "@" belongs to it.
-        rests = [len(escape(word[number:])) for number in range(len(word) + 1)]
-        spread = [
-            place
-            for place, rest, shorter in zip(characters, rests, rests[1:], strict=False)
-            for _ in range(rest - shorter)
-        ]
+    # What ``escape`` puts after an "@" belongs to it.
+    wide = clashes(word)
+    spread = [place for number, place in enumerate(characters) for _ in range(1 + (number in wide))]
     spans, start = [], 0
     for piece in bpe.split(word):
         stop = start + len(piece.removesuffix(MARKER))

@@ -298,7 +298,8 @@ class Trainer:
         progress = self.progress
         score = perplexity = None
         if result is not None:
-            perplexity = result.perplexity
+            # NaN would be better than anything.
+            perplexity = math.inf if math.isnan(result.perplexity) else result.perplexity
             score = result.bleu if self.config.best_by == "bleu" else -perplexity
             before = progress.best_score
             known = progress.best_perplexity or math.inf

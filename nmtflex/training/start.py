@@ -200,7 +200,7 @@ def _freeze(model: Seq2Seq, patterns: list[str]) -> list[torch.nn.Parameter]:
     Raises:
         OptionError: A pattern matches nothing, or nothing is left to train.
     """
-    weights = dict(model.named_parameters())
+    weights = dict(model.named_parameters(remove_duplicate=False))  # tied ones by either name
     for pattern in patterns:
         matching = fnmatch.filter(weights, pattern)
         if not matching:

@@ -140,6 +140,7 @@ def test_json_of_synthetic(command_line, at_home):
         (["RUN", "--lengths", "5"], "--lengths 5 has no effect without --synthetic"),
         (["--kernels", "--steps", "9"], "--steps 9 has no effect without --synthetic"),
         (["RUN", "--repeats", "0"], "--repeats must be at least 1, not 0"),
+        (["RUN", "--max-length", "1000001"], "--max-length must be at most 1000000, not 1000001"),
         (["RUN", "--sentences", "0"], "--sentences must be at least 1, not 0"),
         (["--synthetic", "--steps", "1"], "--steps must be at least 2: one for the end"),
         (["--synthetic", "--lengths", "1,5", "--steps", "0"], "--steps must be at least 2"),

@@ -44,6 +44,19 @@ def test_the_search_reports_what_score_gives(command_line, files, tiny_run) -> N
     assert found == pytest.approx(expected, rel=1e-4)
 
 
+def test_8_bits_are_those_of_the_search(command_line, tiny_run, monkeypatch) -> None:
+    [[best]] = nmtflex.load(tiny_run, threads=1, max_length=8, int8=True).n_best(["a b c"], 1)
+    found = []
+    for option in ([], ["--int8"]):
+        feed(monkeypatch, f"a b c\t{best.text}\n")
+        found.append(float(command_line("score", tiny_run, *ONE_THREAD, *option).out))
+    assert found[0] != found[1] == pytest.approx(best.log_probability, rel=1e-4)
+    feed(monkeypatch, "a\tA\n")
+    refused = command_line("score", tiny_run, *ONE_THREAD, "--int8", "--dtype", "float64")
+    message = "nmtflex: error: --int8 is for the CPU in float32, not for float64; leave one out\n"
+    assert (refused.code, refused.err) == (2, message)
+
+
 def test_columns_on_standard_input_give_the_same(
     command_line, files, tiny_run, monkeypatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -22,6 +23,8 @@ from backwards import (
     weights,
 )
 from safetensors.torch import load_file
+
+from nmtflex.training.validation import Validator
 
 pytestmark = pytest.mark.integration
 
@@ -199,6 +202,22 @@ def test_of_the_same_bleu_the_least_perplexity_is_the_best(train, tmp_path):
     best = min(valid, key=lambda row: float(row["perplexity"]))
     assert progress["best_update"] == int(best["update"]) > int(valid[0]["update"])
     assert progress["best_perplexity"] == min(perplexities)
+
+
+@pytest.mark.parametrize("by", ["bleu", "perplexity"])
+def test_a_perplexity_that_is_no_number_is_the_worst(train, tmp_path, monkeypatch, by):
+    """A model may overflow over data that it was not trained on."""
+    results = iter([8.0, math.nan, 9.0])
+    validate = Validator.__call__
+
+    def found(self, *arguments):
+        return validate(self, *arguments)._replace(bleu=0.0, perplexity=next(results))
+
+    monkeypatch.setattr(Validator, "__call__", found)
+    options = ["--updates", 6, "--validate-every", 2, "--best-by", by]
+    assert train(tmp_path / "run", *options).code == 0
+    progress = json.loads((max_checkpoint(tmp_path / "run") / "progress.json").read_text())
+    assert (progress["best_update"], progress["best_perplexity"]) == (2, 8.0)
 
 
 def test_only_the_last_checkpoints_are_kept(train, tmp_path):

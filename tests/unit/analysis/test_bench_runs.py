@@ -43,6 +43,7 @@ from nmtflex.decoding import stopwatch
 from nmtflex.decoding.search import Hypothesis
 from nmtflex.decoding.stopwatch import Stopwatch
 from nmtflex.errors import DataError, OptionError, RunError
+from nmtflex.kernels.products import Int8
 
 CPU = torch.device("cpu")
 
@@ -259,7 +260,9 @@ def test_a_processor_without_a_name(monkeypatch):
 
 
 def random_sources(lengths: list[int], steps: int = 4, **options) -> synthetic.Wanted:
-    usual = {"words": 500, "repeats": 2, "tau": 1.2, "beam": 2, "batch_sentences": 3}
+    usual = {
+        "words": 500, "repeats": 2, "tau": 1.2, "beam": 2, "batch_sentences": 3, "int8": False,
+    }  # fmt: skip
     device = DeviceConfig(threads=1)
     return synthetic.Wanted(lengths, steps, **(usual | options), device=device)
 
@@ -288,6 +291,12 @@ def test_all_mechanisms_over_lengths(at_home):
     assert all(row.peak_memory > 50e6 for row in rows)
     assert [length for _, _, length in at_home] == [5, 90] * 3
     assert said[:2] == ["counting; 3 sentences a batch", "round 1 of 2"]
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_random_models_decode_in_8_bits(int8):
+    model = synthetic.random_model(FlexibleConfig(), random_sources([7], int8=int8))
+    assert isinstance(model.output.projection.frozen, Int8) == int8
 
 
 def test_every_hypothesis_lives_for_all_steps_and_the_focus_travels(monkeypatch):

@@ -86,6 +86,23 @@ def test_forced_decoding_gives_the_reported_score(model, dtype, tolerance) -> No
         )
 
 
+@pytest.mark.parametrize("count", [1, 2])  # an ensemble adds up probabilities
+def test_in_bfloat16_too(count) -> None:
+    """The logits are rounded once, with the bias added after it, wherever they are made."""
+    torch.manual_seed(3)
+    config = ModelConfig(embedding_size=8, encoder_size=4, decoder_size=8, cell="gru")
+    model = build_model(config, 20, 25, 10, autocast=True).eval()
+    for parameter in model.parameters():
+        parameter.data.normal_(std=0.7)
+    found = beam_search([model], SOURCES, SearchConfig(beam=3, max_length=9))
+    again = beam_search([model] * count, SOURCES, SearchConfig(beam=3, max_length=9))
+    assert [[h.ids for h in best] for best in again] == [[h.ids for h in best] for best in found]
+    pairs = [(source, h.ids) for source, best in zip(SOURCES, again, strict=True) for h in best]
+    reported = [h.log_probability for best in found for h in best]
+    assert [h.log_probability for best in again for h in best] == pytest.approx(reported, abs=1e-4)
+    assert log_probabilities([model] * count, pairs, 1) == pytest.approx(reported, abs=1e-4)
+
+
 @torch.no_grad()
 def test_forced_decoding_is_the_loss(model: Seq2Seq) -> None:
     source, target = SOURCES[3], [5, 6, 1, 24]

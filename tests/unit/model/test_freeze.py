@@ -101,6 +101,8 @@ def test_8_bits_change_little(options):
     torch.testing.assert_close(model.found, exact.found, rtol=0, atol=0.1)
 
 
-def test_8_bits_of_bfloat16_are_refused():
+def test_8_bits_of_other_formats_are_refused():
     with pytest.raises(OptionError, match="--int8 is for the CPU in float32, not for bfloat16"):
         freeze(build({}, autocast=True), int8=True)
+    with pytest.raises(OptionError, match="--int8 is for the CPU in float32, not for float64"):
+        freeze(build({}).double(), int8=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtflex.text.bpe import BPE
+from nmtflex.text.bpe import BPE, escape
 from nmtflex.text.pipeline import SidePipeline
 from nmtflex.text.spans import spans_of
 from nmtflex.text.tokenizers import (
@@ -73,6 +73,22 @@ def test_spans_lie_in_the_line_and_never_go_back(tokenizer, subwords, line):
     spans = spans_of(line, tokenizer.tokenize(line), tokenizer, bpe)
     assert all(0 <= start <= end <= len(line) for start, end in spans)
     assert spans == sorted(spans)
+
+
+@given(st.text("@\ue000a", min_size=1, max_size=9))
+def test_what_the_escape_adds_belongs_to_the_character_before_it(word):
+    """Without merges each symbol is a piece; what stands from a place on is as long as escaped."""
+    rests = [len(escape(word[place:])) for place in range(len(word) + 1)]
+    owners = [place for place in range(len(word)) for _ in range(rests[place] - rests[place + 1])]
+    spans = spans_of(word, [word], NoneTokenizer(), BPE([]))
+    assert spans == [(place, place + 1) for place in owners]
+
+
+def test_a_long_run_is_no_slower_than_other_text():
+    """It took the square of its length: a minute for this one."""
+    line = "@" * 30_000
+    assert spans_of(line, [line], NoneTokenizer(), None) == [(0, len(line))]
+    assert len(spans_of(line, [line], NoneTokenizer(), BPE([]))) == 2 * len(line) - 1
 
 
 @given(LINES)

@@ -121,6 +121,13 @@ def test_a_replacement_may_be_several_words():
     assert pipeline.fill_unknown([4, UNK_ID, 4], ["", "日本", ""]) == [["a"], ["日", "本"], ["a"]]
 
 
+def test_a_space_is_a_character_and_no_word():
+    offered = ["a", " ", "b"]
+    characters = side(["a"], CharTokenizer())
+    assert characters.fill_unknown([UNK_ID] * 3, offered) == [["a"], ["▁"], ["b"]]
+    assert side(["a"]).fill_unknown([UNK_ID] * 3, offered) == [["a"], ["<unk>"], ["b"]]
+
+
 def test_one_replacement_is_offered_for_each_id():
     with pytest.raises(ValueError, match="shorter"):
         side(["a"]).fill_unknown([4, UNK_ID], ["x"])
