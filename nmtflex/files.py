@@ -65,8 +65,9 @@ def _name(error: BaseException, path: Path) -> None:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Make a temporary folder that takes the name ``path`` when the block ends without an error.
 
-    ``path`` must not exist. Files inside are synced before the rename. What processes that were
-    killed left of the same folder is deleted; what a living one is making is locked, and stays.
+    ``path`` must be free, see ``is_free``. Files inside are synced before the rename. What
+    processes that were killed left of the same folder is deleted; what a living one is making is
+    locked, and stays.
 
     Raises:
         OSError: What the system says (a full disk, say); nothing is left then.
@@ -85,6 +86,13 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         _name(error, path)
         raise
     sync_folder(path.parent)
+
+
+def is_free(path: Path) -> bool:
+    """Whether a folder can be made of this name: there is nothing, or an empty folder."""
+    if path.is_symlink() or not path.is_dir():
+        return not os.path.lexists(path)
+    return not any(path.iterdir())
 
 
 @contextlib.contextmanager

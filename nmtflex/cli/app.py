@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
+import pathlib
 import re
 import sys
 from typing import Any
@@ -68,6 +70,7 @@ def _root(
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code: 0, 1 (data, run) or 2 (options)."""
     _register()
+    _open_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the locale and the system say
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
@@ -107,6 +110,9 @@ def _report(error: BaseException) -> int:
         _discard_output()
         if isinstance(error, BrokenPipeError):
             return 1  # whoever read the output has gone, and needs no message
+        if error.errno == errno.EBADF:
+            complain("standard output is closed")
+            return 1
         where = f"{error.filename}: " if error.filename else ""
         remedy = "; make room and give the same command again" if is_full(error) else ""
         complain(f"{where}{error.strerror or error}{remedy}")
@@ -142,6 +148,16 @@ def _command_line_message(error: Exception) -> str:
         word, choices = found.groups()
         return message.removesuffix(".") + nearest(word, re.findall("'([^']+)'", choices))
     return message
+
+
+def _open_closed_streams() -> None:
+    """Open what the caller closed: no input, output that fails, messages that nobody reads."""
+    if sys.stdin is None:
+        sys.stdin = pathlib.Path(os.devnull).open()  # noqa: SIM115
+    if sys.stdout is None:  # whatever is written is lost, and that is told
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = pathlib.Path(os.devnull).open("w")  # noqa: SIM115
 
 
 def _discard_output() -> None:

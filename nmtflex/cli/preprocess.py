@@ -27,6 +27,7 @@ def preprocess(config: PreprocessConfig) -> None:
 def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[str]:
     """Say what was read, kept and dropped, what vocabularies came of it, and how long it took."""
     from nmtflex.corpus.filters import describe_reasons
+    from nmtflex.text.tokenizers.moses import remark
 
     reasons = describe_reasons(**manifest["filter"])
     limit = manifest["options"]["max_pairs"]
@@ -42,6 +43,9 @@ def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[s
         else:
             yield f"{name}: {_counts(split)}; {_unknown(split)}"
     pipeline = manifest["pipeline"]
+    for side in ("source", "target"):
+        if said := remark(pipeline[side]["tokenizer"]):
+            yield f"warning: {side}: {said}"
     sides = [
         f"{pipeline[side]['vocabulary']:,} {side}"
         + (f" ({pipeline[side]['bpe']:,} BPE merges)" if pipeline[side]["bpe"] is not None else "")

@@ -42,13 +42,19 @@ def sweep(
     from nmtflex.scoring.run_scores import read_split
 
     check_matplotlib()
+    if config.run.is_file():
+        raise RunError(f"{config.run} is a file; give the folder that nmtflex train --run made")
     base = config.output or config.run / f"sweep-{config.split}-beam{search.beam}"
     if not base.parent.is_dir():
         raise OptionError(f"--output {base}: there is no folder {base.parent}")
     if config.output is None:
         check_contained(config.run, RunError)
-    # --tau inf asks for a mechanism with a penalty, and says so where there is none.
-    opened = open_translator(config.run, search, ThresholdConfig(tau="inf"), batch, device)
+    opened = open_translator(config.run, search, ThresholdConfig(), batch, device)
+    if not opened.run.model.decoder.attention.gated:
+        raise OptionError(
+            f"sweep is for flexible attention, and {config.run} has "
+            f"{opened.run.model_config.attention.kind}"
+        )
     sources, references = read_split(opened.run.folder.raw, config.split)
     taus = {threshold_value(tau, opened.run.config["data"]) for tau in config.taus}
     if config.within is not None and config.baseline is None:

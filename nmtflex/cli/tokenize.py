@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
+from nmtflex.cli.console import note
 from nmtflex.config import DetokenizeConfig, TokenizeConfig, describe_tokenizer
 
 if TYPE_CHECKING:
@@ -49,9 +50,14 @@ def _open(config: TokenizeConfig) -> Tokenizer:
 
 
 def _describe(config: DetokenizeConfig) -> dict[str, Any]:
-    """Return what ``build_tokenizer`` takes."""
+    """Return what ``build_tokenizer`` takes, and warn of a language without rules."""
+    from nmtflex.text.tokenizers.moses import remark
+
     name = config.tokenizer or config.segmenter
-    return describe_tokenizer(name, config.lang, config.normalize, config)
+    description = describe_tokenizer(name, config.lang, config.normalize, config)
+    if said := remark(description):
+        note(f"warning: {said}")
+    return description
 
 
 def _filter(change: Callable[[str], str]) -> None:

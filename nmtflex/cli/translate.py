@@ -42,11 +42,11 @@ def translate(
     device: DeviceConfig,
     input: Annotated[  # noqa: A002
         Path | None,
-        typer.Option("--input", "-i", help="File to translate, instead of standard input."),
+        typer.Option("--input", "-i", help="File to translate (default: standard input, as -)."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write, instead of standard output."),
+        typer.Option("--output", "-o", help="File to write (default: standard output, as -)."),
     ] = None,
 ) -> None:
     """Translate raw lines from standard input to standard output, one out for each in.
@@ -73,6 +73,7 @@ def translate(
     from nmtflex.decoding.translator import open_ensemble
     from nmtflex.ranks import open_ranks
 
+    input, output = (None if path == Path("-") else path for path in (input, output))  # noqa: A001
     check_output(written, search)
     _check_files(input, output, written.attention_output)
     ranks = open_ranks()
@@ -109,10 +110,8 @@ def translate(
         chunks = way(setup, lines, written)
         write_chunks(chunks, out, written.format, report, attention, tally, show)
     if tally is not None and tally.cps is not None:
-        note(
-            f"CPS {tally.cps:.2f} (score computations a step), and {tally.encoding:.1f} a sentence "
-            f"in reading the source"
-        )
+        reading = f", and {tally.encoding:.1f} a sentence in reading the source"
+        note(f"CPS {tally.cps:.2f} (score computations a step){reading * bool(tally.encoding)}")
 
 
 def _check_files(input: Path | None, output: Path | None, attention: Path | None) -> None:  # noqa: A002

@@ -29,7 +29,7 @@ from nmtflex.corpus.splits import PairCount, SplitWriter
 from nmtflex.corpus.store import MANIFEST, SIDES, PreparedCorpus, open_prepared, raw_path
 from nmtflex.corpus.words import Integers, Pieces, WordStore, numbering
 from nmtflex.errors import DataError, OptionError
-from nmtflex.files import atomic_folder, file_hash, write_json
+from nmtflex.files import atomic_folder, file_hash, is_free, write_json
 from nmtflex.text.bpe import BPE, learn_bpe, worth_learning_from
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
@@ -55,7 +55,7 @@ def prepare(config: PreprocessConfig, progress: Progress = lambda *_: None) -> P
         DataError: An input file is missing, damaged, not parallel to its partner or empty, or no
             training pair is left.
     """
-    if config.out.exists():
+    if not is_free(config.out):
         raise OptionError(f"--out {config.out} exists already; remove it or choose another folder")
     corpora = find_corpora(config)
     with atomic_folder(config.out) as folder:

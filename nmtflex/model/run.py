@@ -64,13 +64,15 @@ def read_run_config(folder: RunFolder) -> dict[str, Any]:
     Raises:
         RunError: No run, an unreadable one, or one of a newer format.
     """
+    if folder.path.is_file():
+        raise RunError(f"{folder.path} is a file; give the folder that nmtflex train --run made")
     if not folder.path.is_dir():
         raise RunError(f"{folder.path}: no such folder, so no run")
     if not folder.config.exists():
         kind = "a prepared folder" if (folder.path / "manifest.json").exists() else "no run"
         raise RunError(
             f"{folder.path} is {kind}: it has no config.json; give a folder that "
-            f"nmtflex train --run made"
+            f"nmtflex train --run made, or to train a new one"
         )
     check_plain(folder.path, RunError)
     config = read_json(folder.config, RunError)

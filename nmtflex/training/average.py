@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nmtflex.config import AverageConfig, DeviceConfig
 from nmtflex.errors import OptionError, RunError
-from nmtflex.files import atomic_folder, check_contained, write_json
+from nmtflex.files import atomic_folder, check_contained, is_free, write_json
 from nmtflex.model.run import RunFolder, build_run, read_run_config, update_of
 from nmtflex.model.weights import model_tensors, read_weights, save_tensors
 from nmtflex.training.checkpoint import WEIGHTS, last_rate
@@ -38,7 +38,7 @@ def average_checkpoints(config: AverageConfig) -> Average:
         DataError: Its text pipeline is damaged.
     """
     out, base = RunFolder(config.out), RunFolder(config.base_run)
-    if out.path.exists():
+    if not is_free(out.path):
         raise OptionError(f"--run {out.path} exists already; remove it or choose another folder")
     described = read_run_config(base)
     check_contained(base.path, RunError)

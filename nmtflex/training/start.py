@@ -22,13 +22,14 @@ from nmtflex.config import (
     LoopConfig,
     ModelConfig,
     TrainConfig,
+    nearest,
     options_of,
 )
 from nmtflex.config import flag_of as spelling
 from nmtflex.corpus.integrity import Integrity
 from nmtflex.corpus.store import PreparedCorpus, open_prepared
 from nmtflex.errors import DataError, OptionError, RunError
-from nmtflex.files import atomic_folder, check_contained, file_hash, write_json
+from nmtflex.files import atomic_folder, check_contained, file_hash, is_free, write_json
 from nmtflex.model.device import open_device, storage_dtype
 from nmtflex.model.run import Run, RunFolder, read_run_config
 from nmtflex.model.seq2seq import Seq2Seq, build_model
@@ -125,7 +126,7 @@ def make_trainer(
     ).to(place, storage_dtype(device_config))
     if model.decoder.attention.gated:
         model.decoder.attention.set_threshold(train_tau)
-    trained = _freeze(model, train_config.frozen)
+    trained = trainable(model, train_config.frozen)
     if automatic and train_config.batch_tokens is None:
         budget = find_budget(model, corpus, ranks)
         train_config = dataclasses.replace(train_config, batch_tokens=budget)
@@ -155,7 +156,7 @@ def _begin(model: Seq2Seq, rate: float, base: Run | None) -> Resumed:
 
 def _known_budget(folder: RunFolder) -> int | None:
     """Return the tokens a batch that a run was made with; None where it is yet to be made."""
-    if not folder.path.exists():
+    if is_free(folder.path):
         return None
     known = read_run_config(folder).get("train", {}).get("batch_tokens")
     return known if type(known) is int and known > 0 else None
@@ -181,7 +182,7 @@ def _open_folder(
         The lock, and how many processes the run began with.
     """
     config["processes"] = processes
-    if not folder.path.exists():
+    if is_free(folder.path):
         _make(folder.path, corpus.folder, config)
     before = read_run_config(folder)
     check_contained(folder.path, RunError)
@@ -194,8 +195,8 @@ def _open_folder(
     return lock, config["processes"]
 
 
-def _freeze(model: Seq2Seq, patterns: list[str]) -> list[torch.nn.Parameter]:
-    """Keep the weights whose names match from changing; return the others.
+def trainable(model: Seq2Seq, patterns: list[str]) -> list[torch.nn.Parameter]:
+    """Keep the weights whose names match from changing; return the others, each once.
 
     Raises:
         OptionError: A pattern matches nothing, or nothing is left to train.
@@ -204,12 +205,14 @@ def _freeze(model: Seq2Seq, patterns: list[str]) -> list[torch.nn.Parameter]:
     for pattern in patterns:
         matching = fnmatch.filter(weights, pattern)
         if not matching:
+            groups = dict.fromkeys(f"{name.partition('.')[0]}.*" for name in weights)
             raise OptionError(
-                f"--freeze {pattern!r} matches no weights; there are {', '.join(weights)}"
+                f"--freeze {pattern!r} matches no weights; there are {', '.join(groups)}"
+                f"{nearest(pattern, [*groups, *weights])}"
             )
         for name in matching:
             weights[name].requires_grad_(False)
-    left = [weight for weight in weights.values() if weight.requires_grad]
+    left = [weight for weight in model.parameters() if weight.requires_grad]
     if not left:
         raise OptionError(f"--freeze {' '.join(patterns)} leaves nothing to train")
     return left

@@ -52,6 +52,18 @@ def test_it_makes_the_folder_and_reports(command_line, corpus, tmp_path):
     assert manifest["options"]["max_length"] == 7
 
 
+def test_a_language_that_moses_does_not_know_is_told(command_line, tmp_path):
+    for language in ("de", "xx"):
+        (tmp_path / f"c.{language}").write_text("a b\n")
+    options = ["--source-lang", "xx", "--target-lang", "de", "--train", tmp_path / "c"]
+    moses = ["--source-tokenizer", "moses", "--target-tokenizer", "moses"]
+    result = command_line("preprocess", *options, *moses, "--out", tmp_path / "out")
+    assert result.code == 0
+    told = [line for line in result.err.splitlines() if "warning" in line]
+    message = "Moses knows no abbreviations of 'xx', and takes those of English"
+    assert told == [f"nmtflex: warning: source: {message}"]
+
+
 def test_joint_bpe_is_reported(command_line, corpus, tmp_path):
     corpus += ["--bpe", "4", "--joint"]
     result = command_line("preprocess", *corpus, "--out", tmp_path / "out")

@@ -239,6 +239,16 @@ def test_what_splitting_lacks(pipe, arguments, message):
     assert message in result.err
 
 
+@pytest.mark.parametrize("language", ["xx", "english"])
+def test_a_language_that_moses_does_not_know_is_told(pipe, language):
+    options = ("--tokenizer", "moses", "--lang")
+    result = pipe("tokenize", (*options, language), "Mr. A.\n")
+    assert (result.code, result.out) == (0, pipe("tokenize", (*options, "en"), "Mr. A.\n").out)
+    message = f"warning: Moses knows no abbreviations of '{language}', and takes those of English"
+    assert result.err == f"nmtflex: {message}\n"
+    assert pipe("tokenize", (*options, "de-AT"), "a\n").err == ""
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

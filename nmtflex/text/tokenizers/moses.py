@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nmtflex.text.tokenizers.base import Tokenizer
@@ -35,7 +35,7 @@ class MosesTokenizer(Tokenizer):
         self.language = language
         self.aggressive = aggressive
         self.escape = escape
-        self._short = re.split("[-_]", language)[0].lower()
+        self._short = _short(language)
         self._script = MosesScript(self._short, aggressive, escape)
         self._join = sacremoses.MosesDetokenizer(self._short)
 
@@ -83,3 +83,20 @@ class MosesTokenizer(Tokenizer):
             "escape": self.escape,
             "version": " ".join(versions),
         }
+
+
+def remark(description: Mapping[str, Any]) -> str | None:
+    """Say of a tokenizer's description that its language is none that Moses knows, or nothing."""
+    from sacremoses.corpus import NonbreakingPrefixes
+
+    if description["name"] != MosesTokenizer.name:
+        return None
+    language = description["language"]
+    if _short(language) in NonbreakingPrefixes().available_langs.values():
+        return None
+    return f"Moses knows no abbreviations of {language!r}, and takes those of English"
+
+
+def _short(language: str) -> str:
+    """Return the code of a language without its country."""
+    return re.split("[-_]", language)[0].lower()

@@ -34,7 +34,11 @@ def test_another_base_run_than_it_began_with_is_refused(finetune, bases, tmp_pat
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("encodr.*", "--freeze 'encodr.*' matches no weights; there are encoder.embedding.weight"),
+        (
+            "encodr.*",
+            "--freeze 'encodr.*' matches no weights; there are encoder.*, decoder.*, "
+            "target_embedding.*, output.*; did you mean encoder.*?",
+        ),
         ("*", "--freeze * leaves nothing to train"),
     ],
 )

@@ -77,14 +77,20 @@ def test_score_under_a_threshold_is_what_the_search_reports(
     assert scores() != pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("command", ["translate", "eval", "score", "sweep"])
+def test_a_sweep_needs_flexible_attention(run_of, command_line):
+    run = run_of("global")
+    outcome = command_line("sweep", run, *PLACE)
+    message = f"nmtflex: error: sweep is for flexible attention, and {run} has global\n"
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", message)
+
+
+@pytest.mark.parametrize("command", ["translate", "eval", "score"])
 def test_a_threshold_needs_flexible_attention(run_of, command_line, feed, command):
     run = run_of("global")
     feed(["a\tA"])
-    outcome = command_line(command, run, *PLACE, "--tau", "inf" if command == "sweep" else 1.5)
+    outcome = command_line(command, run, *PLACE, "--tau", 1.5)
     assert (outcome.code, outcome.out) == (2, "")
-    tau = "inf" if command == "sweep" else "1.5"
-    message = f"--tau {tau} needs flexible attention, and {run} has global; leave it out"
+    message = f"--tau 1.5 needs flexible attention, and {run} has global; leave it out"
     assert f"nmtflex: error: {message}" in outcome.err
 
 
@@ -132,7 +138,10 @@ def test_stats_are_those_of_an_evaluation(run_of, translate, evaluate, corpus, t
     traces = ["--attention-output", tmp_path / "attention"]  # these are not counted
     _, beside = translate(run, source_lines(corpus, "test"), "--stats", "--beam", 2, *tau, *traces)
     cps, encoding = scores["cps"], scores["encoding_computations"]
-    line = f"CPS {cps:.2f} (score computations a step), and {encoding:.1f} a sentence in reading"
+    line = f"CPS {cps:.2f} (score computations a step)"
+    if encoding:
+        line += f", and {encoding:.1f} a sentence in reading the source"
+    line = f"nmtflex: {line}\n"
     assert line in err
     assert line in beside
 

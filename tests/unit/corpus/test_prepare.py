@@ -188,9 +188,16 @@ def test_the_manifest_knows_every_file(write, run, contents):
 
 def test_an_existing_output_is_left_alone(write, run, tmp_path):
     (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").touch()
     with pytest.raises(OptionError, match=r"--out .*out exists already; remove it or choose"):
         run(train=[write("train", "a\n", "x\n")])
-    assert list((tmp_path / "out").iterdir()) == []
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+def test_an_empty_output_folder_is_taken(write, run, tmp_path):
+    (tmp_path / "out").mkdir()
+    run(train=[write("train", "a\n", "x\n")])
+    assert (tmp_path / "out" / "manifest.json").is_file()
 
 
 def test_a_failure_leaves_nothing_behind(write, run, tmp_path):

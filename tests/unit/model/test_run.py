@@ -61,6 +61,14 @@ def test_a_folder_that_is_not_there(tmp_path):
         load_run(tmp_path / "gone", CPU)
 
 
+def test_a_file_is_no_run(tmp_path):
+    (tmp_path / "test.en").touch()
+    with pytest.raises(RunError) as caught:
+        load_run(tmp_path / "test.en", CPU)
+    message = f"{tmp_path / 'test.en'} is a file; give the folder that nmtflex train --run made"
+    assert str(caught.value) == message
+
+
 def test_a_folder_that_is_no_run(tmp_path):
     with pytest.raises(RunError, match=f"{tmp_path} is no run: it has no config.json"):
         load_run(tmp_path, CPU)
