@@ -202,6 +202,12 @@ def _warn(scored: _Scored, config: EvalConfig) -> None:
 
 def _check_files(config: EvalConfig) -> None:
     """Check before any work that files can be written, and that none of them is lost by it."""
+    for run in config.runs:
+        if run.is_file():
+            raise OptionError(
+                f"{run} is a file and no run; files are scored with --hypothesis {run} "
+                f"--reference FILE"
+            )
     written = {"--output": config.output, "--sentence-scores": config.sentence_scores}
     others = [path for path in (*config.hypothesis, *config.reference, config.source) if path]
     for flag, path in written.items():

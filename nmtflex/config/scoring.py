@@ -110,7 +110,8 @@ class EvalConfig(Config):
         if len(self.runs) > 1 and not self.ensemble:
             needs.append(
                 f"{len(self.runs)} run folders ({', '.join(map(str, self.runs))}): give --ensemble "
-                f"to score them as one, or score each by itself"
+                f"to score them as one, or score each by itself; files are given with "
+                f"--hypothesis and --reference"
             )
         if len(self.runs) == 1 and self.ensemble:
             needs.append(f"--ensemble needs several run folders, not only {self.runs[0]}")

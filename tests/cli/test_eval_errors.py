@@ -99,6 +99,16 @@ def test_wrong_command_lines(command_line, tiny_run, pair, arguments, code, mess
     assert message.replace("RUN", str(tiny_run)) in outcome.err
 
 
+def test_files_are_given_by_name(command_line, pair):
+    _, hypothesis, _, reference = pair
+    outcome = command_line("eval", hypothesis)
+    remedy = f"files are scored with --hypothesis {hypothesis} --reference FILE"
+    message = f"nmtflex: error: {hypothesis} is a file and no run; {remedy}\n"
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", message)
+    outcome = command_line("eval", hypothesis, reference)
+    assert outcome.err.endswith("by itself; files are given with --hypothesis and --reference\n")
+
+
 def test_missing_model(command_line, pair, tmp_path):
     pytest.importorskip("vaporetto")
     model = tmp_path / "jp.bin"
