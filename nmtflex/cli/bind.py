@@ -20,6 +20,7 @@ import typer
 from rich.markup import escape
 
 from nmtflex.cli.console import note
+from nmtflex.cli.help import HelpfulCommand, unwrap
 from nmtflex.config import Config, Opt, Variant, flag_of, nearest, options_of, revive
 from nmtflex.errors import OptionError
 
@@ -31,8 +32,8 @@ def command(app: typer.Typer, name: str, **settings: Any) -> Callable[..., Calla
     """Register a function as ``nmtflex NAME``, its flags made of its config parameters."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        text = escape(inspect.getdoc(function) or "")
-        app.command(name, **{"help": text, **settings})(bind(function))
+        text = escape(unwrap(inspect.getdoc(function) or ""))
+        app.command(name, **{"help": text, "cls": HelpfulCommand, **settings})(bind(function))
         return function
 
     return register

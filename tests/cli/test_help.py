@@ -12,6 +12,7 @@ import typer.main
 
 import nmtflex
 from nmtflex.cli import app as nmtflex_app
+from nmtflex.cli.help import unwrap
 
 OPTIONS = Path(__file__).with_name("options.txt")
 UPDATE = "NMTFLEX_UPDATE_OPTIONS"  # set it to write options.txt anew after a deliberate change
@@ -101,6 +102,33 @@ def test_fixed_spellings():
 def test_help_mentions_defaults(command_line, name, words):
     text = " ".join(command_line(name, "--help").out.replace("│", " ").split())
     assert [word for word in words if word not in text] == []
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_help_cuts_no_option_name(command_line, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    for name, command in commands().items():
+        words = command_line(*name.split(), "--help").out.split()
+        flags = [flag for item in command.params for flag in (*item.opts, *item.secondary_opts)]
+        assert [flag for flag in flags if flag[0] == "-" and flag not in words] == [], name
+
+
+def test_paragraphs_of_the_help_have_no_line_ends_of_their_own(command_line, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    lines = [line.strip() for line in command_line("train", "--help").out.splitlines()]
+    paragraph = next(line for line in lines if line.startswith("Several processes, "))
+    assert "torchrun --nproc-per-node N -m nmtflex -- train ... --batch-tokens" in paragraph
+    assert paragraph.endswith("another number of processes goes on with it.")
+
+
+def test_unwrapping():
+    text = (
+        "One\nline.\n\nList:\n- a\n- b\n1. c\n\n--flags\nflow::\n\n    code\n    more\nText\nend."
+    )
+    flowing = (
+        "One line.\n\nList:\n- a\n- b\n1. c\n\n--flags flow::\n\n    code\n    more\nText end."
+    )
+    assert unwrap(text) == flowing
 
 
 def test_version(command_line):
