@@ -97,8 +97,10 @@ def _report(error: BaseException) -> int:
         complain(str(error))
         return error.exit_code
     if isinstance(error, ClickException):
-        if message := _command_line_message(error):  # none where Typer printed the help instead
-            complain(message)
+        message = _command_line_message(error)
+        if not message:  # no command was given, and Typer has printed the help
+            return 0
+        complain(message)
         return 2
     if isinstance(error, KeyboardInterrupt):
         complain("interrupted")
