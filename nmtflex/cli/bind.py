@@ -11,21 +11,17 @@ import contextlib
 import dataclasses
 import functools
 import inspect
-import tomllib
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 from rich.markup import escape
 
+from nmtflex.cli.config_file import Tables, config_file_parameter, tables_of
 from nmtflex.cli.console import note
 from nmtflex.cli.help import HelpfulCommand, unwrap
-from nmtflex.config import Config, Opt, Variant, flag_of, nearest, options_of, revive
+from nmtflex.config import Config, Opt, Variant, flag_of, is_kind, nearest, options_of
 from nmtflex.errors import OptionError
-
-FILE_TABLES = "nmtflex.tables"  # key of the context's meta: [attention] and its like, as read
-Tables = dict[str, dict[str, Any]]
 
 
 def command(app: typer.Typer, name: str, **settings: Any) -> Callable[..., Callable[..., Any]]:
@@ -48,7 +44,7 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
     words: dict[str, Mapping[str, int]] = {}  # what may stand there for a number
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints[name]
-        if _is_kind(hint, Config):
+        if is_kind(hint, Config):
             groups[name] = hint
             parameters += _parameters_of(hint)
             fields |= {field: plain for field, (plain, _) in options_of(hint).items()}
@@ -58,12 +54,12 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
             fields[name] = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
     # Positional arguments first, in the order of the groups; Typer reads them from the signature.
     parameters.sort(key=lambda parameter: not _is_argument(parameter))
-    parameters = [_context_parameter(), *parameters, _config_file_parameter(fields, words)]
+    parameters = [_context_parameter(), *parameters, config_file_parameter(fields, words)]
 
     @functools.wraps(function)
     def call(context: typer.Context, **values: Any) -> Any:
         values.pop("config")
-        tables = context.meta.get(FILE_TABLES, {})
+        tables = tables_of(context)
         built, faults = {}, []
         for name, group in groups.items():
             try:
@@ -79,10 +75,6 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _is_kind(hint: Any, base: type) -> bool:
-    return isinstance(hint, type) and issubclass(hint, base)
-
-
 def _is_argument(parameter: inspect.Parameter) -> bool:
     metadata = getattr(parameter.annotation, "__metadata__", ())
     return any(isinstance(item, typer.models.ArgumentInfo) for item in metadata)
@@ -94,7 +86,7 @@ def _parameters_of(group: type[Config]) -> list[inspect.Parameter]:
     parameters = []
     for name, (plain, option) in options_of(group).items():
         default = _default(group, name)
-        if _is_kind(plain, Variant):
+        if is_kind(plain, Variant):
             parameters += _family_parameters(name, plain, option, default.kind, panel)
         else:
             parameters.append(_parameter(name, plain, option, default, panel))
@@ -147,7 +139,7 @@ def _family_parameters(
     """Make the flag that chooses a kind, and every kind's own options, default "not given"."""
     kinds = family.variants()
     parameters = [_parameter(name, Literal[tuple(kinds)], option, default, panel)]
-    for field, owners in _owners(family).items():
+    for field, owners in family.owners().items():
         plain, own = options_of(kinds[owners[0]])[field]
         if (usual := _default(kinds[owners[0]], field)) is not None:
             own = dataclasses.replace(own, help=f"{own.help} (default {usual})")
@@ -156,20 +148,11 @@ def _family_parameters(
     return parameters
 
 
-def _owners(family: type[Variant]) -> dict[str, list[str]]:
-    """Map every option of any kind to the kinds that have it."""
-    found: dict[str, list[str]] = {}
-    for kind, variant in family.variants().items():
-        for field in options_of(variant):
-            found.setdefault(field, []).append(kind)
-    return found
-
-
 def _build(group: type[Config], values: dict[str, Any], tables: Tables) -> Config:
     """Take a group's fields out of ``values`` and build it."""
     fields: dict[str, Any] = {}
     for name, (plain, _) in options_of(group).items():
-        if _is_kind(plain, Variant):
+        if is_kind(plain, Variant):
             fields[name] = _build_variant(name, plain, values, tables)
         else:
             fields[name] = values.pop(name)
@@ -188,7 +171,7 @@ def _build_variant(
         note(f"--{name} {kind} replaces the whole [{name}] table of the --config file")
         table = {}
     fields = {key: value for key, value in table.items() if key != "kind"}
-    for field, owners in _owners(family).items():
+    for field, owners in family.owners().items():
         value = values.pop(field)
         if value is None:
             continue
@@ -222,68 +205,3 @@ def refuse(why: str, *groups: Config) -> None:
 
 def _context_parameter() -> inspect.Parameter:
     return inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-
-
-def _config_file_parameter(
-    fields: dict[str, Any], words: dict[str, Mapping[str, int]]
-) -> inspect.Parameter:
-    """Make ``--config``, which turns a file's values into the defaults of this command."""
-
-    def read(context: typer.Context, path: Path | None) -> Path | None:
-        if path is not None and not context.resilient_parsing:
-            context.default_map, context.meta[FILE_TABLES] = _read_options(path, fields, words)
-        return path
-
-    info = typer.Option(
-        "--config",
-        "-c",
-        help="TOML file of options, named as the flags are; a flag wins over it.",
-        is_eager=True,
-        callback=read,
-    )
-    return inspect.Parameter(
-        "config",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[Path | None, info],
-    )
-
-
-def _read_options(
-    path: Path, fields: dict[str, Any], words: dict[str, Mapping[str, int]]
-) -> tuple[dict[str, Any], Tables]:
-    """Read a TOML file: the values of plain options and of kinds, and the families' tables.
-
-    Raises:
-        OptionError: No such file, no TOML, an unknown option or a value that it does not take.
-    """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise OptionError(f"--config {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8; or far too long or deep
-        raise OptionError(f"{path}: not a TOML file: {error}") from error
-    values: dict[str, Any] = {}
-    tables: Tables = {}
-    for key, value in content.items():
-        name = key.replace("-", "_")
-        try:
-            if name not in fields:
-                raise OptionError(f"unknown option {key!r}{nearest(name, fields)}")
-            if _is_kind(fields[name], Variant):
-                table = value if isinstance(value, dict) else {"kind": value}
-                tables[name] = {inner.replace("-", "_"): item for inner, item in table.items()}
-                revive(name, fields[name], tables[name])
-                values[name] = tables[name]["kind"]
-            elif isinstance(value, str) and value in words.get(name, {}):
-                values[name] = value
-            else:
-                if type(value) in (int, float) and fields[name] in (str, str | None):
-                    value = str(value)  # validate-every = 500, tau = 1.2, without quotes
-                if get_origin(fields[name]) is list and not isinstance(value, list):
-                    value = [value]
-                revive(name, fields[name], value)
-                values[name] = value
-        except OptionError as error:
-            raise OptionError(f"{path}: {error}") from error
-    return values, tables

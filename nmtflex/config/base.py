@@ -146,7 +146,7 @@ def revive(name: str, plain: Any, value: Any) -> Any:
     Raises:
         OptionError: The value is of another type, or none of the choices.
     """
-    if isinstance(plain, type) and issubclass(plain, Variant):
+    if is_kind(plain, Variant):
         return _revive_variant(name, plain, value)
     if get_origin(plain) in (types.UnionType, Union):
         if value is None:
@@ -164,6 +164,11 @@ def revive(name: str, plain: Any, value: Any) -> Any:
     elif isinstance(plain, type) and type(value) is plain:
         return value
     raise OptionError(f"option {name!r} must be {_words(plain)}, not {_shown(value)}")
+
+
+def is_kind(plain: Any, base: type) -> bool:
+    """Return whether an annotation is a class of that kind, and no list or union."""
+    return isinstance(plain, type) and issubclass(plain, base)
 
 
 def _revive_variant(name: str, family: type[Variant], value: Any) -> Variant:
@@ -220,6 +225,15 @@ class Variant(Config):
             # slots=True makes each class twice; only the one that the module keeps has its fields.
             if "__slots__" in sub.__dict__:
                 found |= {sub.kind: sub} if sub.kind else sub.variants()
+        return found
+
+    @classmethod
+    def owners(cls) -> dict[str, list[str]]:
+        """Map every option of any kind to the kinds that have it."""
+        found: dict[str, list[str]] = {}
+        for kind, variant in cls.variants().items():
+            for field in options_of(variant):
+                found.setdefault(field, []).append(kind)
         return found
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,108 @@
+"""The ``--config`` file: TOML whose values become the defaults of a command's flags."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, get_origin
+
+import typer
+
+from nmtflex.config import Variant, is_kind, nearest, revive
+from nmtflex.errors import OptionError
+
+FILE_TABLES = "nmtflex.tables"  # key of the context's meta: [attention] and its like, as read
+Tables = dict[str, dict[str, Any]]
+
+
+def tables_of(context: typer.Context) -> Tables:
+    """Return the tables of the file that a command was given; none without a file."""
+    found: Tables = context.meta.get(FILE_TABLES, {})
+    return found
+
+
+def config_file_parameter(
+    fields: dict[str, Any], words: dict[str, Mapping[str, int]]
+) -> inspect.Parameter:
+    """Make ``--config``, which turns a file's values into the defaults of this command.
+
+    Args:
+        fields: What a file may hold, and its type.
+        words: What may stand there for a number.
+    """
+
+    def read(context: typer.Context, path: Path | None) -> Path | None:
+        if path is not None and not context.resilient_parsing:
+            context.default_map, context.meta[FILE_TABLES] = _read_options(path, fields, words)
+        return path
+
+    info = typer.Option(
+        "--config",
+        "-c",
+        help="TOML file of options, named as the flags are; a flag wins over it.",
+        is_eager=True,
+        callback=read,
+    )
+    return inspect.Parameter(
+        "config",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[Path | None, info],
+    )
+
+
+def _read_options(
+    path: Path, fields: dict[str, Any], words: dict[str, Mapping[str, int]]
+) -> tuple[dict[str, Any], Tables]:
+    """Read a TOML file: the values of plain options and of kinds, and the families' tables.
+
+    Raises:
+        OptionError: No such file, no TOML, an unknown option or a value that it does not take.
+    """
+    values: dict[str, Any] = {}
+    tables: Tables = {}
+    for key, value in _parse(path).items():
+        name = key.replace("-", "_")
+        try:
+            if name not in fields:
+                raise OptionError(f"unknown option {key!r}{nearest(name, fields)}")
+            if is_kind(fields[name], Variant):
+                tables[name] = _table(name, fields[name], value)
+                values[name] = tables[name]["kind"]
+            elif isinstance(value, str) and value in words.get(name, {}):
+                values[name] = value
+            else:
+                values[name] = _value(name, fields[name], value)
+        except OptionError as error:
+            raise OptionError(f"{path}: {error}") from error
+    return values, tables
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    """Return what the file holds."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise OptionError(f"--config {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8; or far too long or deep
+        raise OptionError(f"{path}: not a TOML file: {error}") from error
+
+
+def _table(name: str, family: type[Variant], value: Any) -> dict[str, Any]:
+    """Return the options of a kind, given as a table or as its name alone."""
+    table = value if isinstance(value, dict) else {"kind": value}
+    table = {key.replace("-", "_"): item for key, item in table.items()}
+    revive(name, family, table)
+    return table
+
+
+def _value(name: str, plain: Any, value: Any) -> Any:
+    """Return the value of a plain option, as Typer reads it."""
+    if type(value) in (int, float) and plain in (str, str | None):
+        value = str(value)  # validate-every = 500, tau = 1.2, without quotes
+    if get_origin(plain) is list and not isinstance(value, list):
+        value = [value]
+    revive(name, plain, value)
+    return value

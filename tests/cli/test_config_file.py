@@ -1,0 +1,137 @@
+"""Flag over file over default; every fault of the file is one line that names what is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from toy_command import Slots, ToyConfig, Whole, Window, built, complaint
+
+
+@pytest.fixture
+def options_file(tmp_path):
+    def write(text: str) -> Path:
+        path = tmp_path / "options.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_flag_over_file_over_default(toy, command_line, options_file):
+    path = options_file('hidden-size = 3\nrate = 1e-1\ncell = "gru"\nseed = 4\nverbose = true\n')
+    seen = built(toy, command_line, "--config", path, "--rate", "0.2")
+    assert (seen.hidden_size, seen.rate, seen.cell, seen.tie) == (3, 0.2, "gru", False)
+    assert toy.seed == 4
+    assert toy.verbose
+
+
+def test_a_required_argument_may_come_from_the_file(toy, command_line, options_file):
+    path = options_file('place = "there"\ncorpora = ["a", "b"]\nsteps = 2\ntie = true\n')
+    assert command_line("work", "-c", path).code == 0
+    assert toy.seen == ToyConfig(
+        place=Path("there"), corpora=[Path("a"), Path("b")], steps=2, tie=True
+    )
+
+
+def test_one_value_of_a_list_needs_no_brackets_in_the_file(toy, command_line, options_file):
+    assert command_line("work", "-c", options_file('place = "there"\ncorpora = "a"\n')).code == 0
+    assert toy.seen.corpora == [Path("a")]
+
+
+def test_off_switch_wins_over_file(toy, command_line, options_file):
+    path = options_file("tie = true\njoint = true\n")
+    seen = built(toy, command_line, "--config", path, "--no-tie", "--separate")
+    assert (seen.tie, seen.joint) == (False, False)
+
+
+def test_mechanism_table_of_the_file(toy, command_line, options_file):
+    path = options_file('[mechanism]\nkind = "window"\nwidth = 3\nscore = "general"\n')
+    assert built(toy, command_line, "-c", path).mechanism == Window(width=3, score="general")
+    seen = built(toy, command_line, "-c", path, "--width", "4")
+    assert seen.mechanism == Window(width=4, score="general")
+
+
+def test_mechanism_name_alone_in_the_file(toy, command_line, options_file):
+    path = options_file('mechanism = "slots"\n')
+    assert built(toy, command_line, "-c", path, "--K", "2").mechanism == Slots(num_slots=2)
+
+
+def test_other_mechanism_drops_the_whole_table(toy, command_line, options_file):
+    path = options_file('[mechanism]\nkind = "window"\nwidth = 3\nscore = "general"\n')
+    outcome = command_line("work", "here", "-c", path, "--mechanism", "whole")
+    assert toy.seen.mechanism == Whole(score="dot")
+    assert outcome.err == (
+        "nmtflex: --mechanism whole replaces the whole [mechanism] table of the --config file\n"
+    )
+
+
+def test_same_mechanism_keeps_the_table(toy, command_line, options_file):
+    path = options_file('[mechanism]\nkind = "window"\nwidth = 3\n')
+    outcome = command_line("work", "here", "-c", path, "--mechanism", "window")
+    assert toy.seen.mechanism == Window(width=3)
+    assert outcome.err == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hidden-sise = 4", "unknown option 'hidden-sise'; did you mean hidden_size?"),
+        ("width = 4", "unknown option 'width'"),
+        ('hidden-size = "4"', "option 'hidden_size' must be a whole number, not '4'"),
+        ("hidden-size = 4.0", "option 'hidden_size' must be a whole number, not 4.0"),
+        ("hidden-size = true", "option 'hidden_size' must be a whole number, not True"),
+        ('rate = "fast"', "option 'rate' must be a number, not 'fast'"),
+        ("tie = 1", "option 'tie' must be true or false, not 1"),
+        ('verbose = "no"', "option 'verbose' must be true or false, not 'no'"),
+        ('cell = "lst"', "option 'cell' must be one of lstm, gru, not 'lst'"),
+        ("corpora = 3", "option 'corpora' must be a path, not 3"),
+        ("corpora = [1]", "option 'corpora' must be a path, not 1"),
+        ("[hidden-size]", "option 'hidden_size' must be a whole number, not {}"),
+        (
+            'mechanism = "windw"',
+            "option 'mechanism' needs a kind (whole, window, slots), not {'kind': 'windw'}",
+        ),
+        (
+            "[mechanism]\nwidth = 3",
+            "option 'mechanism' needs a kind (whole, window, slots), not {'width': 3}",
+        ),
+        (
+            '[mechanism]\nkind = "window"\nwidht = 3',
+            "unknown option 'widht'; did you mean width?",
+        ),
+        (
+            '[mechanism]\nkind = "window"\nwidth = 0',
+            "--width must be at least 1, not 0",
+        ),
+    ],
+)
+def test_wrong_files(toy, command_line, options_file, text, message):
+    path = options_file(text)
+    assert complaint(command_line, "work", "here", "-c", path) == f"{path}: {message}"
+
+
+def test_value_out_of_bounds_in_the_file(toy, command_line, options_file):
+    path = options_file("hidden-size = 0")
+    message = complaint(command_line, "work", "here", "-c", path)
+    assert message == "--hidden-size must be at least 1, not 0"
+
+
+def test_file_that_is_no_toml(toy, command_line, options_file):
+    path = options_file("hidden-size: 4")
+    message = complaint(command_line, "work", "here", "-c", path)
+    assert message.startswith(f"{path}: not a TOML file: ")
+
+
+@pytest.mark.parametrize("text", ["a = " + 5000 * "[", "hidden-size = " + 5000 * "9"])
+def test_file_that_no_reader_should_follow(toy, command_line, options_file, text):
+    path = options_file(text)
+    message = complaint(command_line, "work", "here", "-c", path)
+    assert message.startswith(f"{path}: not a TOML file: ")
+    assert len(message) < 4200
+
+
+def test_missing_file(toy, command_line, tmp_path):
+    path = tmp_path / "missing.toml"
+    message = complaint(command_line, "work", "here", "-c", path)
+    assert message == f"--config {path}: No such file or directory"
