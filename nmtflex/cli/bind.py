@@ -17,10 +17,10 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import typer
 from rich.markup import escape
 
-from nmtflex.cli.config_file import Tables, config_file_parameter, tables_of
+from nmtflex.cli.config_file import Tables, config_file_parameter, drop_replaced, tables_of
 from nmtflex.cli.console import note
 from nmtflex.cli.help import HelpfulCommand, unwrap
-from nmtflex.config import Config, Opt, Variant, flag_of, is_kind, nearest, options_of
+from nmtflex.config import Config, Opt, Variant, default_of, flag_of, is_kind, nearest, options_of
 from nmtflex.errors import OptionError
 
 
@@ -62,6 +62,7 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
         tables = tables_of(context)
         built, faults = {}, []
         for name, group in groups.items():
+            drop_replaced(context, group, values)
             try:
                 built[name] = _build(group, values, tables)
             except OptionError as error:
@@ -85,19 +86,12 @@ def _parameters_of(group: type[Config]) -> list[inspect.Parameter]:
     panel = (group.__doc__ or "").strip().splitlines()[0].rstrip(".")
     parameters = []
     for name, (plain, option) in options_of(group).items():
-        default = _default(group, name)
+        default = default_of(group, name)
         if is_kind(plain, Variant):
             parameters += _family_parameters(name, plain, option, default.kind, panel)
         else:
             parameters.append(_parameter(name, plain, option, default, panel))
     return parameters
-
-
-def _default(group: type[Config], name: str) -> Any:
-    field = group.__dataclass_fields__[name]
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
 
 
 def _parameter(name: str, plain: Any, option: Opt, default: Any, panel: str) -> inspect.Parameter:
@@ -115,7 +109,10 @@ def _parameter(name: str, plain: Any, option: Opt, default: Any, panel: str) -> 
             reader = {"parser": _reader_of(option), "metavar": "|".join(["INTEGER", *option.words])}
         info = typer.Option(flag, help=text, rich_help_panel=panel, **reader)
     return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[plain, info]
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is dataclasses.MISSING else default,
+        annotation=Annotated[plain, info],
     )
 
 
@@ -141,7 +138,7 @@ def _family_parameters(
     parameters = [_parameter(name, Literal[tuple(kinds)], option, default, panel)]
     for field, owners in family.owners().items():
         plain, own = options_of(kinds[owners[0]])[field]
-        if (usual := _default(kinds[owners[0]], field)) is not None:
+        if (usual := default_of(kinds[owners[0]], field)) is not None:
             own = dataclasses.replace(own, help=f"{own.help} (default {usual})")
         own_panel = f"{name.capitalize()}: {', '.join(owners)}"
         parameters.append(_parameter(field, plain | None, own, None, own_panel))

@@ -10,7 +10,17 @@ from typing import Annotated, Any, get_origin
 
 import typer
 
-from nmtflex.config import Variant, is_kind, nearest, revive
+from nmtflex.cli.console import note
+from nmtflex.config import (
+    Config,
+    Variant,
+    default_of,
+    flag_of,
+    is_kind,
+    nearest,
+    options_of,
+    revive,
+)
 from nmtflex.errors import OptionError
 
 FILE_TABLES = "nmtflex.tables"  # key of the context's meta: [attention] and its like, as read
@@ -21,6 +31,32 @@ def tables_of(context: typer.Context) -> Tables:
     """Return the tables of the file that a command was given; none without a file."""
     found: Tables = context.meta.get(FILE_TABLES, {})
     return found
+
+
+def drop_replaced(context: typer.Context, group: type[Config], values: dict[str, Any]) -> None:
+    """Put back the defaults of what the file holds and a flag replaces; say so.
+
+    Args:
+        context: Of the command, which knows where each value comes from.
+        group: Options, which name those that they replace.
+        values: By name; changed in place.
+    """
+    options = options_of(group)
+    flags = {name: option for name, (_, option) in options.items() if _is_given(context, name)}
+    in_file = {name for name in context.default_map or {} if not _is_given(context, name)}
+    for name, option in flags.items():
+        if replaced := [other for other in option.replaces if other in in_file]:
+            in_file -= set(replaced)
+            values |= {other: default_of(group, other) for other in replaced}
+            spelling = name.upper() if option.argument else flag_of(name, option)
+            keys = " and ".join(other.replace("_", "-") for other in replaced)
+            note(f"{spelling} replaces {keys} of the --config file")
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Return whether an option stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def config_file_parameter(

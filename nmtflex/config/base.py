@@ -45,6 +45,7 @@ class Opt:
         flag: Spelling where it is not the field's name with dashes (``--K``, ``--x/--no-x``).
         may_change: May differ when a training is resumed.
         words: Spellings of whole numbers that stand for something else, such as auto.
+        replaces: Options that do not go with this one; of a --config file they make way for it.
     """
 
     help: str
@@ -56,6 +57,7 @@ class Opt:
     flag: str | None = None
     may_change: bool = False
     words: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    replaces: tuple[str, ...] = ()
 
     def check(self, name: str, value: object) -> str | None:
         """Say what is wrong with a number, or None if nothing is."""
@@ -88,6 +90,13 @@ def options_of(config: type[Config]) -> dict[str, tuple[Any, Opt]]:
         plain, option = get_args(hints[field.name])[:2]
         found[field.name] = (plain, option)
     return found
+
+
+def default_of(config: type[Config], name: str) -> Any:
+    """Return the default of a field; MISSING where it has none."""
+    field = config.__dataclass_fields__[name]
+    factory = field.default_factory
+    return field.default if factory is dataclasses.MISSING else factory()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

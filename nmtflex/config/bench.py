@@ -20,6 +20,7 @@ class BenchConfig(Config):
             "Run folders, with the same data; the first is what the others are compared with. One "
             "given twice shows the noise.",
             argument=True,
+            replaces=("kernels", "synthetic", "lengths", "steps", "words"),
         ),
     ] = dataclasses.field(default_factory=list)
     split: Annotated[
@@ -46,6 +47,7 @@ class BenchConfig(Config):
             "them. Training, forward and backward: reference; fused; apart, with gradients of the "
             "source made at each step; forward alone.",
             flag="--kernels",
+            replaces=("runs", "split", "sentences", "synthetic", "lengths", "steps", "words"),
         ),
     ] = False
     synthetic: Annotated[
@@ -57,6 +59,7 @@ class BenchConfig(Config):
             "first position to the last; global; memory with K = 64. All lengths have as many "
             "sentences a batch as translate takes at the longest.",
             flag="--synthetic",
+            replaces=("runs", "split", "sentences", "kernels"),
         ),
     ] = False
     lengths: Annotated[

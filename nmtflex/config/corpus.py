@@ -18,6 +18,12 @@ from nmtflex.config.text import (
     given_flags,
 )
 
+_LEARNED = (  # options of what --like brings
+    "source_tokenizer", "target_tokenizer", "source_normalize", "target_normalize",
+    "aggressive", "escape", "mecab_dictionary", "kytea_model", "bpe", "bpe_sample",
+    "joint", "source_vocabulary", "target_vocabulary", "min_frequency",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PreprocessConfig(Config):
@@ -115,7 +121,10 @@ class PreprocessConfig(Config):
     workers: Annotated[int, Opt("Processes; the result is the same for any number.", ge=1)] = 1
     like: Annotated[
         Path | None,
-        Opt("Run or prepared folder whose tokenizers, BPE codes and vocabularies are reused."),
+        Opt(
+            "Run or prepared folder whose tokenizers, BPE codes and vocabularies are reused.",
+            replaces=_LEARNED,
+        ),
     ] = None
 
     def validate(self) -> list[str]:
@@ -167,9 +176,6 @@ class PreprocessConfig(Config):
 
     def _without_effect(self) -> dict[str, str]:
         """Map flags given in vain to the reason; the default counts as not given."""
-        learned = ("source_tokenizer", "target_tokenizer", "source_normalize", "target_normalize",
-                   "aggressive", "escape", "mecab_dictionary", "kytea_model", "bpe", "bpe_sample",
-                   "joint", "source_vocabulary", "target_vocabulary", "min_frequency")  # fmt: skip
         owners = {"moses": ("aggressive", "escape"), "mecab": ("mecab_dictionary",),
                   "kytea": ("kytea_model",)}  # fmt: skip
         idle: dict[str, str] = {}
@@ -184,7 +190,7 @@ class PreprocessConfig(Config):
             if tokenizer not in (self.source_tokenizer, self.target_tokenizer):
                 idle |= dict.fromkeys(options, f"without a {tokenizer} tokenizer")
         if self.like:
-            idle |= dict.fromkeys(learned, "beside --like, which brings its own")
+            idle |= dict.fromkeys(_LEARNED, "beside --like, which brings its own")
         given = given_flags(self)
         return {given[name]: why for name, why in idle.items() if name in given}
 

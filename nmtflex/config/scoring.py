@@ -11,6 +11,9 @@ from nmtflex.config.base import Config, Opt, flag_of, options_of
 
 _SAMPLES = {"bootstrap": 1000, "randomisation": 10_000}
 _SEED = 12345  # sacrebleu's
+_OF_RUNS = "runs", "ensemble", "split", "output"  # options that have no effect on files
+_OF_WAT = "wat", "kytea_model", "segmenter"
+_OF_FILES = "hypothesis", "reference", "source"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,7 +22,11 @@ class EvalConfig(Config):
 
     runs: Annotated[
         list[Path],
-        Opt("Run folder, or with --ensemble several; without one, give files.", argument=True),
+        Opt(
+            "Run folder, or with --ensemble several; without one, give files.",
+            argument=True,
+            replaces=_OF_FILES,
+        ),
     ] = dataclasses.field(default_factory=list)
     ensemble: Annotated[
         bool,
@@ -34,11 +41,17 @@ class EvalConfig(Config):
     output: Annotated[Path | None, Opt("File for the run's translations.")] = None
     hypothesis: Annotated[
         list[Path],
-        Opt("Translations, one a line, instead of a run; several files are several systems."),
+        Opt(
+            "Translations, one a line, instead of a run; several files are several systems.",
+            replaces=_OF_RUNS,
+        ),
     ] = dataclasses.field(default_factory=list)
     reference: Annotated[
         list[Path],
-        Opt("References of --hypothesis, one a line; several files are several references."),
+        Opt(
+            "References of --hypothesis, one a line; several files are several references.",
+            replaces=_OF_RUNS,
+        ),
     ] = dataclasses.field(default_factory=list)
     by_length: Annotated[
         bool,
@@ -115,7 +128,7 @@ class EvalConfig(Config):
             )
         if len(self.runs) == 1 and self.ensemble:
             needs.append(f"--ensemble needs several run folders, not only {self.runs[0]}")
-        return dict.fromkeys(("hypothesis", "reference", "source"), end), needs
+        return dict.fromkeys(_OF_FILES, end), needs
 
     def _file_faults(self) -> tuple[dict[str, str], list[str]]:
         """Map what is idle where files are scored to the reason; and say what is missing."""
@@ -149,10 +162,13 @@ class ScoreConfig(Config):
         Literal["13a", "char", "intl", "ja-mecab", "none", "zh"] | None,
         Opt(
             "Tokenizer of files, for BLEU and for the words of RIBES: sacrebleu's, or none, which "
-            "parts at ASCII white space alone (default 13a); a run's own follows its target."
+            "parts at ASCII white space alone (default 13a); a run's own follows its target.",
+            replaces=_OF_WAT,
         ),
     ] = None
-    lowercase: Annotated[bool, Opt("Lower the case for BLEU and chrF.", flag="--lowercase")] = False
+    lowercase: Annotated[
+        bool, Opt("Lower the case for BLEU and chrF.", flag="--lowercase", replaces=_OF_WAT)
+    ] = False
     ribes: Annotated[
         bool, Opt("RIBES too (0-1), over the words that BLEU reads.", flag="--ribes")
     ] = False
@@ -175,7 +191,8 @@ class ScoreConfig(Config):
         Literal["ja", "en"] | None,
         Opt(
             "BLEU and RIBES by the procedure of the Workshop on Asian Translation for this target "
-            "language: its words of the raw lines, case kept, BLEU as multi-bleu.perl."
+            "language: its words of the raw lines, case kept, BLEU as multi-bleu.perl.",
+            replaces=("tokenize", "lowercase"),
         ),
     ] = None
     kytea_model: Annotated[

@@ -67,7 +67,11 @@ class DetokenizeConfig(Config):
     """How text is split into tokens."""
 
     tokenizer: Annotated[
-        TokenizerName | None, Opt("none parts at ASCII white space alone; moses needs --lang.")
+        TokenizerName | None,
+        Opt(
+            "none parts at ASCII white space alone; moses needs --lang.",
+            replaces=("wat", "segmenter"),
+        ),
     ] = None
     lang: Annotated[
         str | None, Opt("Language of the moses tokenizer, as de: its abbreviations, apostrophes.")
@@ -81,7 +85,10 @@ class DetokenizeConfig(Config):
     normalize: Annotated[Normalization, Opt(f"Before splitting. {NORMALIZATIONS}")] = "none"
     wat: Annotated[
         Literal["ja", "en"] | None,
-        Opt("Instead of --tokenizer: the words that WAT's evaluation scores in this language."),
+        Opt(
+            "Instead of --tokenizer: the words that WAT's evaluation scores in this language.",
+            replaces=("tokenizer", "lang", "aggressive", "escape", "normalize"),
+        ),
     ] = None
     segmenter: Annotated[
         Literal["kytea", "mecab"],

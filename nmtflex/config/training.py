@@ -22,10 +22,16 @@ class LoopConfig(Config):
     run: Annotated[Path, Opt("Run folder to make; an unfinished one is resumed.")]
     epochs: Annotated[
         int | None,
-        Opt("Passes over the training data (default 10; finetune: 1).", ge=1, may_change=True),
+        Opt(
+            "Passes over the training data (default 10; finetune: 1).",
+            ge=1,
+            may_change=True,
+            replaces=("updates",),
+        ),
     ] = None
     updates: Annotated[
-        int | None, Opt("Optimiser steps, instead of --epochs.", ge=1, may_change=True)
+        int | None,
+        Opt("Optimiser steps, instead of --epochs.", ge=1, may_change=True, replaces=("epochs",)),
     ] = None
     batch_tokens: Annotated[
         int | None,
@@ -35,11 +41,16 @@ class LoopConfig(Config):
             "most 65,536 (CPU: 8,192) and a hundredth of an epoch.",
             ge=1,
             words={"auto": AUTO},
+            replaces=("batch_sentences",),
         ),
     ] = None
     batch_sentences: Annotated[
         int | None,
-        Opt("Sentences a batch, instead of --batch-tokens (Shu and Nakayama: 32).", ge=1),
+        Opt(
+            "Sentences a batch, instead of --batch-tokens (Shu and Nakayama: 32).",
+            ge=1,
+            replaces=("batch_tokens",),
+        ),
     ] = None
     accumulate: Annotated[int, Opt("Batches whose gradients make one update.", ge=1)] = 1
     halve_from: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,69 @@ def test_same_mechanism_keeps_the_table(toy, command_line, options_file):
 def test_wrong_files(toy, command_line, options_file, text, message):
     path = options_file(text)
     assert complaint(command_line, "work", "here", "-c", path) == f"{path}: {message}"
+
+
+def test_a_flag_drops_what_does_not_go_with_it(toy, command_line, options_file):
+    path = options_file('hours = 3\ndays = ["a"]\n')
+    outcome = command_line("work", "here", "-c", path, "--steps", "2")
+    assert (toy.seen.steps, toy.seen.hours, toy.seen.days) == (2, None, [])
+    assert outcome.err == "nmtflex: --steps replaces hours and days of the --config file\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("steps = 2\nhours = 3\n", ()),
+        ("", ("--steps", "2", "--hours", "3")),
+        ("hours = 4\n", ("--steps", "2", "--hours", "3")),
+        ("steps = 2\nhours = 3\n", ("--seed", "1")),
+    ],
+)
+def test_options_of_one_origin_that_do_not_go_together(
+    toy, command_line, options_file, text, arguments
+):
+    message = complaint(command_line, "work", "here", "-c", options_file(text), *arguments)
+    assert message == "give --steps, or --hours and --days, not both"
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "arguments", "replacing"),
+    [
+        ("train x --run y", "epochs = 2", "--updates 10", "--updates replaces epochs"),
+        ("train x --run y", "updates = 2", "--epochs 10", "--epochs replaces updates"),
+        (
+            "finetune x --run y",
+            'batch-tokens = "auto"',
+            "--batch-sentences 3",
+            "--batch-sentences replaces batch-tokens",
+        ),
+        ("eval x", 'wat = "ja"', "--tokenize 13a", "--tokenize replaces wat"),
+        (
+            "eval",
+            'hypothesis = "h"\nreference = "r"',
+            "x",
+            "RUNS replaces hypothesis and reference",
+        ),
+        ("bench", "synthetic = true\nsteps = 3", "x", "RUNS replaces synthetic and steps"),
+        ("tokenize", 'tokenizer = "kytea"', "--wat en", "--wat replaces tokenizer"),
+        (
+            "preprocess --out p --source-lang a --target-lang b --train t",
+            "bpe = 9\njoint = true",
+            "--like x",
+            "--like replaces bpe and joint",
+        ),
+    ],
+)
+def test_flags_that_replace_options_of_the_file(
+    command_line, monkeypatch, tmp_path, options_file, command, text, arguments, replacing
+):
+    monkeypatch.chdir(tmp_path)  # nothing of the command line is there
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    path = options_file(text)
+    outcome = command_line(*command.split(), "-c", path, *arguments.split())
+    note, *faults = outcome.err.splitlines()
+    assert note == f"nmtflex: {replacing} of the --config file"
+    assert [fault for fault in faults if "not both" in fault or "no effect" in fault] == []
 
 
 def test_value_out_of_bounds_in_the_file(toy, command_line, options_file):

@@ -58,7 +58,15 @@ class ToyConfig(Config):
     tie: Annotated[bool, Opt("Tie.")] = False
     joint: Annotated[bool, Opt("Together.", flag="--joint/--separate")] = False
     corpora: Annotated[list[Path], Opt("Corpora.")] = dataclasses.field(default_factory=list)
-    steps: Annotated[int | None, Opt("Steps.", ge=1)] = None
+    steps: Annotated[int | None, Opt("Steps.", ge=1, replaces=("hours", "days"))] = None
+    hours: Annotated[int | None, Opt("Hours.", ge=1, replaces=("steps",))] = None
+    days: Annotated[list[Path], Opt("Days.")] = dataclasses.field(default_factory=list)
+
+    def validate(self) -> list[str]:
+        """Check that the end is given once."""
+        if self.steps and (self.hours or self.days):
+            return ["give --steps, or --hours and --days, not both"]
+        return []
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
+import nmtflex.config
 from nmtflex.config import (
     AttentionConfig,
     Config,
@@ -22,7 +23,9 @@ from nmtflex.config import (
     SearchConfig,
     TrainConfig,
     Variant,
+    default_of,
     flag_of,
+    is_kind,
     nearest,
     options_of,
 )
@@ -187,6 +190,29 @@ def test_every_option_has_a_help_text_that_ends():
     for group in (ModelConfig, TrainConfig, PreprocessConfig, SearchConfig, DeviceConfig):
         for name, (_, option) in options_of(group).items():
             assert option.help.endswith((".", ";", ")")), f"{group.__name__}.{name}"
+
+
+def test_options_that_replace_others_name_them():
+    groups = [group for group in vars(nmtflex.config).values() if is_kind(group, Config)]
+    pairs = {
+        (group, other)
+        for group in groups
+        for _, option in options_of(group).values()
+        for other in option.replaces
+    }
+    assert [pair for pair in pairs if pair[1] not in options_of(pair[0])] == []
+    assert (TrainConfig, "epochs") in pairs
+
+
+def test_defaults():
+    assert default_of(DrawConfig, "count") == 1
+    assert default_of(DrawConfig, "masks") == []
+    assert default_of(DrawConfig, "out") is dataclasses.MISSING
+
+
+def test_owners_of_options():
+    assert Shape.owners() == {"side": ["square"]}
+    assert AttentionConfig.owners()["window"] == ["local-m", "local-p"]
 
 
 def test_flag_spelling():
