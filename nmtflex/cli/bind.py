@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import typer
 from rich.markup import escape
 
-from nmtflex.cli.config_file import Tables, config_file_parameter, drop_replaced, tables_of
+from nmtflex.cli.config_file import Tables, config_file_parameter, drop_replaced, origin, tables_of
 from nmtflex.cli.console import note
 from nmtflex.cli.help import HelpfulCommand, unwrap
 from nmtflex.config import Config, Opt, Variant, default_of, flag_of, is_kind, nearest, options_of
@@ -58,7 +58,7 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(context: typer.Context, **values: Any) -> Any:
-        values.pop("config")
+        path = values.pop("config")
         tables = tables_of(context)
         built, faults = {}, []
         for name, group in groups.items():
@@ -68,7 +68,8 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
             except OptionError as error:
                 faults.append(str(error))
         if faults:
-            raise OptionError("; ".join(faults))
+            message = "; ".join(faults)
+            raise OptionError(message + origin(context, path, message))
         return function(**values, **built)
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,6 +60,21 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def origin(context: typer.Context, path: Path | None, message: str) -> str:
+    """Return how a message about flags ends: those of them that the file gives."""
+    in_tables = {name for table in tables_of(context).values() for name in table}
+    words = re.findall(r"--[\w-]+", message)
+    flags = [
+        flag
+        for parameter in context.command.params
+        if parameter.name in {*(context.default_map or {}), *in_tables}
+        and not _is_given(context, parameter.name)
+        for flag in (*parameter.opts, *parameter.secondary_opts)
+        if flag in words
+    ]
+    return f"; {path} gives {', '.join(flags)}" if flags else ""
+
+
 def config_file_parameter(
     fields: dict[str, Any], words: dict[str, Mapping[str, int]]
 ) -> inspect.Parameter:
@@ -74,10 +90,12 @@ def config_file_parameter(
             context.default_map, context.meta[FILE_TABLES] = _read_options(path, fields, words)
         return path
 
+    families = [name for name, plain in fields.items() if is_kind(plain, Variant)]
+    inside = f", those of a kind in the {' or '.join(families)} table" if families else ""
     info = typer.Option(
         "--config",
         "-c",
-        help="TOML file of options, named as the flags are; a flag wins over it.",
+        help=f"TOML file of options, named as the flags are{inside}; a flag wins over it.",
         is_eager=True,
         callback=read,
     )
@@ -103,7 +121,7 @@ def _read_options(
         name = key.replace("-", "_")
         try:
             if name not in fields:
-                raise OptionError(f"unknown option {key!r}{nearest(name, fields)}")
+                raise OptionError(f"unknown option {key!r}{_remedy(name, fields)}")
             if is_kind(fields[name], Variant):
                 tables[name] = _table(name, fields[name], value)
                 values[name] = tables[name]["kind"]
@@ -119,11 +137,21 @@ def _read_options(
 def _parse(path: Path) -> dict[str, Any]:
     """Return what the file holds."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors may write a BOM
     except OSError as error:
         raise OptionError(f"--config {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8; or far too long or deep
+    except UnicodeDecodeError as error:
+        raise OptionError(f"{path}: not valid UTF-8") from error
+    except (ValueError, RecursionError) as error:  # no TOML; or far too long or deep
         raise OptionError(f"{path}: not a TOML file: {error}") from error
+
+
+def _remedy(name: str, fields: dict[str, Any]) -> str:
+    """Return how a message about an unknown option ends: where it belongs, or what was meant."""
+    for family, plain in fields.items():
+        if is_kind(plain, Variant) and name in plain.owners():
+            return f"; it belongs in the [{family}] table"
+    return nearest(name, fields)
 
 
 def _table(name: str, family: type[Variant], value: Any) -> dict[str, Any]:

@@ -183,12 +183,23 @@ def is_kind(plain: Any, base: type) -> bool:
 def _revive_variant(name: str, family: type[Variant], value: Any) -> Variant:
     """Rebuild the kind that a dictionary names."""
     kinds = family.variants()
-    if not isinstance(value, dict) or value.get("kind") not in list(kinds):
-        shown = _shown(value)
-        raise OptionError(f"option {name!r} needs a kind ({', '.join(kinds)}), not {shown}")
-    return kinds[value["kind"]].from_dict({
-        key: item for key, item in value.items() if key != "kind"
-    })
+    if not isinstance(value, dict):
+        raise OptionError(f"option {name!r} needs a kind ({', '.join(kinds)}), not {_shown(value)}")
+    if "kind" not in value:
+        raise OptionError(f"option {name!r} needs a kind ({', '.join(kinds)})")
+    kind = value["kind"]
+    if kind not in list(kinds):
+        raise OptionError(
+            f"option {name!r} must be one of {', '.join(kinds)}, not {_shown(kind)}"
+            f"{nearest(str(kind), kinds)}"
+        )
+    own = options_of(kinds[kind])
+    for key in value:
+        if key not in own and (owners := family.owners().get(key)):
+            raise OptionError(
+                f"option {key!r} belongs to {name} {' and '.join(owners)}, not to {kind}"
+            )
+    return kinds[kind].from_dict({key: item for key, item in value.items() if key != "kind"})
 
 
 def _number(name: str, plain: type[int | float], value: int) -> int | float:

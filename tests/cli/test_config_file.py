@@ -78,7 +78,11 @@ def test_same_mechanism_keeps_the_table(toy, command_line, options_file):
     ("text", "message"),
     [
         ("hidden-sise = 4", "unknown option 'hidden-sise'; did you mean hidden_size?"),
-        ("width = 4", "unknown option 'width'"),
+        ("width = 4", "unknown option 'width'; it belongs in the [mechanism] table"),
+        (
+            'mechanism = "slots"\nnum-slots = 4',
+            "unknown option 'num-slots'; it belongs in the [mechanism] table",
+        ),
         ('hidden-size = "4"', "option 'hidden_size' must be a whole number, not '4'"),
         ("hidden-size = 4.0", "option 'hidden_size' must be a whole number, not 4.0"),
         ("hidden-size = true", "option 'hidden_size' must be a whole number, not True"),
@@ -91,15 +95,20 @@ def test_same_mechanism_keeps_the_table(toy, command_line, options_file):
         ("[hidden-size]", "option 'hidden_size' must be a whole number, not {}"),
         (
             'mechanism = "windw"',
-            "option 'mechanism' needs a kind (whole, window, slots), not {'kind': 'windw'}",
+            "option 'mechanism' must be one of whole, window, slots, not 'windw'; "
+            "did you mean window?",
         ),
         (
             "[mechanism]\nwidth = 3",
-            "option 'mechanism' needs a kind (whole, window, slots), not {'width': 3}",
+            "option 'mechanism' needs a kind (whole, window, slots)",
         ),
         (
             '[mechanism]\nkind = "window"\nwidht = 3',
             "unknown option 'widht'; did you mean width?",
+        ),
+        (
+            '[mechanism]\nkind = "slots"\nscore = "dot"',
+            "option 'score' belongs to mechanism whole and window, not to slots",
         ),
         (
             '[mechanism]\nkind = "window"\nwidth = 0',
@@ -120,19 +129,21 @@ def test_a_flag_drops_what_does_not_go_with_it(toy, command_line, options_file):
 
 
 @pytest.mark.parametrize(
-    ("text", "arguments"),
+    ("text", "arguments", "given"),
     [
-        ("steps = 2\nhours = 3\n", ()),
-        ("", ("--steps", "2", "--hours", "3")),
-        ("hours = 4\n", ("--steps", "2", "--hours", "3")),
-        ("steps = 2\nhours = 3\n", ("--seed", "1")),
+        ("steps = 2\nhours = 3\n", (), "--steps, --hours"),
+        ("steps = 2\ndays = ['a']\n", ("--seed", "1"), "--steps, --days"),
+        ("", ("--steps", "2", "--hours", "3"), ""),
+        ("hours = 4\n", ("--steps", "2", "--hours", "3"), ""),
     ],
 )
 def test_options_of_one_origin_that_do_not_go_together(
-    toy, command_line, options_file, text, arguments
+    toy, command_line, options_file, text, arguments, given
 ):
-    message = complaint(command_line, "work", "here", "-c", options_file(text), *arguments)
-    assert message == "give --steps, or --hours and --days, not both"
+    path = options_file(text)
+    message = complaint(command_line, "work", "here", "-c", path, *arguments)
+    end = f"; {path} gives {given}" if given else ""
+    assert message == f"give --steps, or --hours and --days, not both{end}"
 
 
 @pytest.mark.parametrize(
@@ -178,7 +189,30 @@ def test_flags_that_replace_options_of_the_file(
 def test_value_out_of_bounds_in_the_file(toy, command_line, options_file):
     path = options_file("hidden-size = 0")
     message = complaint(command_line, "work", "here", "-c", path)
-    assert message == "--hidden-size must be at least 1, not 0"
+    assert message == f"--hidden-size must be at least 1, not 0; {path} gives --hidden-size"
+    message = complaint(command_line, "work", "here", "-c", path, "--hidden-size", "-1")
+    assert message == "--hidden-size must be at least 1, not -1"
+
+
+def test_fault_of_options_of_the_file_and_of_flags(toy, command_line, options_file):
+    path = options_file("hidden-size = 0\nseed = -1\njoint = true")
+    message = complaint(command_line, "work", "here", "-c", path, "--rate", "3")
+    assert message == (
+        "--hidden-size must be at least 1, not 0; --rate must be less than 1, not 3.0; "
+        f"--seed must be at least 0, not -1; {path} gives --hidden-size, --seed"
+    )
+
+
+def test_byte_order_mark(toy, command_line, options_file):
+    path = options_file("\ufeffhidden-size = 5")
+    assert built(toy, command_line, "-c", path).hidden_size == 5
+
+
+def test_file_that_is_no_utf8(toy, command_line, options_file):
+    path = options_file("")
+    path.write_bytes(b'cell = "l\xffstm"')
+    message = complaint(command_line, "work", "here", "-c", path)
+    assert message == f"{path}: not valid UTF-8"
 
 
 def test_file_that_is_no_toml(toy, command_line, options_file):
@@ -199,3 +233,13 @@ def test_missing_file(toy, command_line, tmp_path):
     path = tmp_path / "missing.toml"
     message = complaint(command_line, "work", "here", "-c", path)
     assert message == f"--config {path}: No such file or directory"
+
+
+def test_help_says_where_the_options_of_a_kind_belong(toy, command_line):
+    text = " ".join(command_line("work", "--help").out.replace("│", " ").split())
+    assert (
+        "TOML file of options, named as the flags are, those of a kind in the mechanism table; "
+        "a flag wins over it."
+    ) in text
+    text = " ".join(command_line("fail", "--help").out.replace("│", " ").split())
+    assert "TOML file of options, named as the flags are; a flag wins over it." in text

@@ -163,10 +163,18 @@ def test_whole_number_where_a_number_is_asked():
         ({"masks": "a"}, "option 'masks' must be a list, not 'a'"),
         ({"masks": ["a", 2]}, "option 'masks' must be a path, not 2"),
         ({"shape": "square"}, "option 'shape' needs a kind (square, point), not 'square'"),
-        ({"shape": {"kind": "cube"}}, "needs a kind (square, point), not {'kind': 'cube'}"),
-        ({"shape": {"kind": []}}, "needs a kind (square, point), not {'kind': []}"),
+        ({"shape": {"side": 1}}, "option 'shape' needs a kind (square, point)"),
+        ({"shape": {"kind": "cube"}}, "option 'shape' must be one of square, point, not 'cube'"),
+        (
+            {"shape": {"kind": "squ"}},
+            "must be one of square, point, not 'squ'; did you mean square?",
+        ),
+        ({"shape": {"kind": []}}, "option 'shape' must be one of square, point, not []"),
         ({"shape": {"kind": "square", "sid": 1}}, "unknown option 'sid'; did you mean side?"),
-        ({"shape": {"kind": "point", "side": 1}}, "unknown option 'side'"),
+        (
+            {"shape": {"kind": "point", "side": 1}},
+            "option 'side' belongs to shape square, not to point",
+        ),
         ({"shape": {"kind": "square", "side": -1}}, "--side must be greater than 0, not -1.0"),
     ],
 )
