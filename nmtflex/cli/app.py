@@ -47,6 +47,13 @@ COMMANDS = (
     "tokenize",
 )
 
+# What newer Typers, which ask pydantic, tell of a value that should be a number.
+NO_NUMBER = {
+    "int_parsing": "is no whole number",
+    "int_parsing_size": "is too large a number",
+    "float_parsing": "is no number",
+}
+
 # The base of what a wrong command line raises. Typer ships its own Click, so there is no module
 # to import it from that every version has.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
@@ -143,13 +150,20 @@ def _command_line_message(error: Exception) -> str:
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = message.replace("Value error, ", "")  # pydantic's own words for any refusal
     refusal: Any = error.__cause__
-    value = repr(refusal.errors()[0]["input"]) if hasattr(refusal, "errors") else ""
-    if value not in message:
-        message = f"{message}: {value}"
+    if hasattr(refusal, "errors"):
+        message = _in_our_words(message, refusal.errors()[0])
     if found := re.search(r"'(\S+)' is not one of (.+?)\.?$", message):
         word, choices = found.groups()
         return message.removesuffix(".") + nearest(word, re.findall("'([^']+)'", choices))
     return message
+
+
+def _in_our_words(message: str, refusal: dict[str, Any]) -> str:
+    """Return a message of pydantic's with our words for what is no number, and with the value."""
+    value = repr(refusal["input"])
+    if ours := NO_NUMBER.get(refusal["type"]):
+        return message.replace(refusal["msg"], f"{value} {ours}")
+    return message if value in message else f"{message}: {value}"
 
 
 def _open_closed_streams() -> None:

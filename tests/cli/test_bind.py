@@ -103,6 +103,26 @@ def test_wrong_command_lines(toy, command_line, arguments, parts):
 
 
 @pytest.mark.parametrize(
+    ("flag", "value", "ours", "clicks"),
+    [
+        ("--hidden-size", "8k", "is no whole number", "is not a valid integer."),
+        ("--hidden-size", "8.5", "is no whole number", "is not a valid integer."),
+        ("--rate", "fast", "is no number", "is not a valid float."),
+    ],
+)
+def test_words_that_are_no_numbers(toy, command_line, flag, value, ours, clicks):
+    message = complaint(command_line, "work", "here", flag, value)
+    start = f"Invalid value for '{flag}': {value!r}"
+    assert message in (f"{start} {ours}", f"{start} {clicks}")
+
+
+def test_a_number_that_no_reader_should_follow(toy, command_line):
+    message = complaint(command_line, "work", "here", "--hidden-size", 5000 * "9")
+    assert message.startswith("Invalid value for '--hidden-size': '999")
+    assert message.endswith(("9' is too large a number", "9' is not a valid integer."))
+
+
+@pytest.mark.parametrize(
     ("fault", "code", "message"),
     [
         (DataError("train.ja:7: bad"), 1, "train.ja:7: bad"),
