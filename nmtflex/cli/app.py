@@ -6,9 +6,9 @@ import errno
 import importlib
 import io
 import os
-import pathlib
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -169,11 +169,11 @@ def _in_our_words(message: str, refusal: dict[str, Any]) -> str:
 def _open_closed_streams() -> None:
     """Open what the caller closed: no input, output that fails, messages that nobody reads."""
     if sys.stdin is None:
-        sys.stdin = pathlib.Path(os.devnull).open()  # noqa: SIM115
+        sys.stdin = Path(os.devnull).open()  # noqa: SIM115
     if sys.stdout is None:  # whatever is written is lost, and that is told
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
     if sys.stderr is None:
-        sys.stderr = pathlib.Path(os.devnull).open("w")  # noqa: SIM115
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
 
 
 def _discard_output() -> None:

@@ -23,9 +23,7 @@ from nmtflex.config import (
     ModelConfig,
     TrainConfig,
     nearest,
-    options_of,
 )
-from nmtflex.config import flag_of as spelling
 from nmtflex.corpus.integrity import Integrity
 from nmtflex.corpus.store import PreparedCorpus, open_prepared
 from nmtflex.errors import DataError, OptionError, RunError
@@ -42,12 +40,7 @@ from nmtflex.training.joining import check_same_data, join, processes_of, whole_
 from nmtflex.training.loop import Trainer
 from nmtflex.training.progress import Progress
 from nmtflex.training.resume import Resumed, resume
-
-NOT_COMPARED = (
-    "data",
-    "run",
-    "base_run",
-)  # folders may move; the data's fingerprint is compared instead
+from nmtflex.training.same_options import check_same
 
 
 def open_training(
@@ -189,7 +182,7 @@ def _open_folder(
     lock = _lock(folder)
     config["processes"] = processes_of(before, folder.config)
     if before != config:
-        _check_same(folder, before, config, groups)
+        check_same(folder, before, config, groups)
         write_json(folder.config, config)
     clear_leftovers(folder)
     return lock, config["processes"]
@@ -286,39 +279,3 @@ def _lock(folder: RunFolder) -> IO[str]:
             f"{folder.path} is being trained by another process; wait for it or stop it first"
         ) from error
     return file
-
-
-def _check_same(
-    folder: RunFolder, before: dict[str, Any], config: dict[str, Any], groups: tuple[Config, ...]
-) -> None:
-    """Refuse to resume under other options than the run was made with; name each."""
-    if "average" in before:
-        raise RunError(
-            f"{folder.path} was made by nmtflex average and has no training to resume; go on from "
-            f"it with nmtflex finetune, in another --run"
-        )
-    faults = []
-    for section, group in zip(("model", "train", "device"), groups, strict=True):
-        old = before.get(section)
-        if not isinstance(old, dict):
-            raise RunError(f"{folder.config}: damaged: no {section!r} section")
-        for name, (_, option) in options_of(type(group)).items():
-            if option.may_change or name in NOT_COMPARED:
-                continue
-            # An option younger than the run had its default.
-            had = old.get(name, type(group).__dataclass_fields__[name].default)
-            if had != config[section][name]:
-                flag = spelling(name, option)
-                faults.append(f"{flag} was {had}, not {config[section][name]}")
-    # What a younger version notes of the data follows from the fingerprint.
-    had = before.get("data", {})
-    if any(had.get(name) != config["data"][name] for name in had or config["data"]):
-        faults.append("the prepared data is not the data it was trained on")
-    if before.get("base") != config.get("base"):
-        base = config["train"].get("base_run")
-        faults.append(f"the weights of {base} are not those that it began with")
-    if faults:
-        raise OptionError(
-            f"{folder.path} is a run with other options: {'; '.join(faults)}; give the same "
-            f"options to resume it, or another --run"
-        )

@@ -1,0 +1,111 @@
+"""What an unfinished run was made with, against what it is to go on with."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from nmtflex.config import Config, Opt, Variant, default_of, flag_of, is_kind, options_of
+from nmtflex.errors import OptionError, RunError
+from nmtflex.model.run import RunFolder
+
+NOT_COMPARED = ("data", "run", "base_run")  # folders may move; what they hold is compared instead
+
+
+def check_same(
+    folder: RunFolder, before: dict[str, Any], config: dict[str, Any], groups: tuple[Config, ...]
+) -> None:
+    """Refuse to resume under other options than the run was made with; name each.
+
+    Args:
+        folder: The run.
+        before: Its ``config.json``.
+        config: The same as it would be now.
+        groups: The options of model, training and device.
+
+    Raises:
+        OptionError: The run was made by another command, from another base, or with other options.
+        RunError: It has no training to resume, or its ``config.json`` is damaged.
+    """
+    _check_command(folder, before, config)
+    faults: list[str] = []
+    for section, group in zip(("model", "train", "device"), groups, strict=True):
+        old = before.get(section)
+        if not isinstance(old, dict):
+            raise RunError(f"{folder.config}: damaged: no {section!r} section")
+        faults += _changes(type(group), old, config[section])
+    # What a younger version notes of the data follows from the fingerprint.
+    had = before.get("data", {})
+    if any(had.get(name) != config["data"][name] for name in had or config["data"]):
+        faults.append("the prepared data is not the data it was trained on")
+    if faults:
+        raise OptionError(
+            f"{folder.path} is a run with other options: {'; '.join(faults)}; give the same "
+            f"options to resume it, or another --run"
+        )
+
+
+def _check_command(folder: RunFolder, before: dict[str, Any], config: dict[str, Any]) -> None:
+    """Check that the run was made by the same command, from the same weights.
+
+    Raises:
+        OptionError: It was not.
+        RunError: It was made by ``nmtflex average``.
+    """
+    if "average" in before:
+        raise RunError(
+            f"{folder.path} was made by nmtflex average and has no training to resume; go on from "
+            f"it with nmtflex finetune, in another --run"
+        )
+    made, now = ("finetune" if "base" in found else "train" for found in (before, config))
+    if made != now:
+        raise OptionError(
+            f"{folder.path} was made by nmtflex {made}; resume it by that, or give another --run"
+        )
+    if before.get("base") != config.get("base"):
+        raise OptionError(
+            f"{folder.path} did not begin with the weights that {config['train']['base_run']} has "
+            f"now; give the run that it was finetuned from, or another --run"
+        )
+
+
+def _changes(group: type[Config], old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    """Say of each option that changed what it was and what it is now, as a command line would."""
+    for name, (plain, option) in options_of(group).items():
+        had = old.get(name, _default(group, name))  # an option younger than the run
+        was, now = _words(name, plain, option, had), _words(name, plain, option, new[name])
+        if option.may_change or name in NOT_COMPARED or was == now:
+            continue
+        if not (was and now):
+            flag = (was or now)[0]
+            ends = [shlex.join(words[1:]) if words else "not given" for words in (was, now)]
+            yield f"{flag} was {ends[0]}, now {ends[1]}"
+        elif was[0] == now[0]:
+            yield f"{was[0]} was {shlex.join(was[1:])}, not {shlex.join(now[1:])}"
+        else:
+            yield f"it had {was[0]}, not {now[0]}"
+
+
+def _default(group: type[Config], name: str) -> Any:
+    default = default_of(group, name)
+    return default.to_dict() if isinstance(default, Variant) else default
+
+
+def _words(name: str, plain: Any, option: Opt, value: Any) -> list[str]:
+    """Return the words of a command line that give an option its value; none for no value."""
+    flag = flag_of(name, option)
+    if is_kind(plain, Variant) and isinstance(value, dict):
+        kind = str(value.get("kind"))
+        words = [flag, kind]
+        variant = plain.variants().get(kind)
+        for key, (inner, own) in options_of(variant).items() if variant else ():
+            if value.get(key, default := _default(variant, key)) != default:
+                words += _words(key, inner, own, value[key])
+        return words
+    if isinstance(value, bool):
+        on, _, off = flag.partition("/")
+        return [on if value else off or f"--no-{on[2:]}"]
+    if isinstance(value, list):
+        return [word for item in value for word in (flag, str(item))]
+    return [] if value is None else [flag, str(value)]

@@ -1,0 +1,152 @@
+"""What changed since a run was made is told as a command line would spell it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nmtflex.config import (
+    Config,
+    DeviceConfig,
+    FinetuneConfig,
+    FlexibleConfig,
+    MemoryConfig,
+    ModelConfig,
+    TrainConfig,
+)
+from nmtflex.errors import OptionError, RunError
+from nmtflex.model.run import RunFolder
+from nmtflex.training.same_options import check_same
+
+FOLDERS = {"data": Path("d"), "run": Path("r")}
+
+
+def model(**values: Any) -> ModelConfig:
+    return ModelConfig(decoder="luong", **values)
+
+
+def train(**values: Any) -> TrainConfig:
+    return TrainConfig(**FOLDERS, **values)
+
+
+def finetune(**values: Any) -> FinetuneConfig:
+    return FinetuneConfig(base_run=Path("b"), **FOLDERS, **values)
+
+
+def run(*groups: Config, **others: Any) -> dict[str, Any]:
+    """Return a ``config.json`` whose options differ from the defaults by these groups."""
+    found = {"model": model(), "train": train(), "device": DeviceConfig()}
+    for group in groups:
+        key = "model" if isinstance(group, ModelConfig) else "train"
+        found[key if not isinstance(group, DeviceConfig) else "device"] = group
+    return {
+        **{key: group.to_dict() for key, group in found.items()},
+        "data": {"fingerprint": "f"},
+        "groups": tuple(found.values()),
+        **others,
+    }
+
+
+def complaint(before: dict[str, Any], now: dict[str, Any]) -> str:
+    with pytest.raises(OptionError) as caught:
+        check_same(RunFolder(Path("r")), before, now, now["groups"])
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "change"),
+    [
+        (train(lr=0.5), train(), "--lr was 0.5, not 0.001"),
+        (train(validate_every="20"), train(), "--validate-every was 20, now not given"),
+        (train(), train(validate_every="2m"), "--validate-every was not given, now 2m"),
+        (train(), train(seed=2, epochs=3), "--seed was 1, not 2"),
+        (
+            model(attention=MemoryConfig(K=8, position_encoding=False)),
+            model(attention=FlexibleConfig()),
+            "--attention was memory --K 8 --no-position-encoding, not flexible",
+        ),
+        (
+            model(attention=FlexibleConfig(sigma=2.5)),
+            model(),
+            "--attention was flexible --sigma 2.5, not global",
+        ),
+        (model(), model(input_feeding=False), "it had --input-feeding, not --no-input-feeding"),
+        (DeviceConfig(dtype="bfloat16"), DeviceConfig(), "--dtype was bfloat16, not float32"),
+    ],
+)
+def test_changes(before, now, change):
+    assert complaint(run(before), run(now)) == (
+        f"r is a run with other options: {change}; give the same options to resume it, or another "
+        f"--run"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "change"),
+    [
+        (["encoder.*"], [], "--freeze was 'encoder.*', now not given"),
+        ([], ["a", "b"], "--freeze was not given, now a --freeze b"),
+        (["a"], ["a", "b"], "--freeze was a, not a --freeze b"),
+    ],
+)
+def test_changes_of_a_list(before, now, change):
+    message = complaint(run(finetune(freeze=before), base="1"), run(finetune(freeze=now), base="1"))
+    assert f"r is a run with other options: {change}; give the same" in message
+
+
+def test_all_changes_at_once():
+    before = run(train(clip=1.0, halve_from=2), DeviceConfig(dtype="bfloat16"))
+    now = run(data={"fingerprint": "g"})
+    assert complaint(before, now) == (
+        "r is a run with other options: --halve-from was 2, not 0; --clip was 1.0, not 3.0; "
+        "--dtype was bfloat16, not float32; the prepared data is not the data it was trained on; "
+        "give the same options to resume it, or another --run"
+    )
+
+
+def test_an_option_younger_than_the_run_had_its_default():
+    before, now = run(finetune(), base="1"), run(finetune(), base="1")
+    for name in ("freeze", "train_tau", "lr"):
+        del before["train"][name]
+    del before["model"]["attention"]
+    check_same(RunFolder(Path("r")), before, now, now["groups"])
+    assert "--freeze was not given, now a; " in complaint(
+        before, run(finetune(freeze=["a"]), base="1")
+    )
+
+
+@pytest.mark.parametrize("damaged", [{"kind": []}, {"kind": "later", "x": 1}, {}, "x", None, 3])
+def test_a_mechanism_that_is_none(damaged):
+    before = run()
+    before["model"]["attention"] = damaged
+    assert "r is a run with other options: --attention was " in complaint(before, run())
+
+
+def test_another_command():
+    assert complaint(run(), run(finetune(), base="1")) == (
+        "r was made by nmtflex train; resume it by that, or give another --run"
+    )
+    assert complaint(run(finetune(), base="1"), run()) == (
+        "r was made by nmtflex finetune; resume it by that, or give another --run"
+    )
+
+
+def test_another_base():
+    assert complaint(run(finetune(), base="1"), run(finetune(beta=3.0), base="2")) == (
+        "r did not begin with the weights that b has now; give the run that it was finetuned from, "
+        "or another --run"
+    )
+
+
+def test_what_cannot_be_resumed():
+    now = run()
+    with pytest.raises(RunError) as caught:
+        check_same(RunFolder(Path("r")), run(average={}), now, now["groups"])
+    assert str(caught.value) == (
+        "r was made by nmtflex average and has no training to resume; go on from it with nmtflex "
+        "finetune, in another --run"
+    )
+    with pytest.raises(RunError, match=r"^r/config.json: damaged: no 'train' section$"):
+        check_same(RunFolder(Path("r")), run(train=[]), now, now["groups"])
