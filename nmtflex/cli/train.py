@@ -12,6 +12,7 @@ from nmtflex.config import DeviceConfig, ModelConfig, TrainConfig
 from nmtflex.errors import RunError
 
 if TYPE_CHECKING:
+    from nmtflex.analysis.learning import Row
     from nmtflex.model.run import RunFolder
     from nmtflex.training.loop import Trainer
     from nmtflex.training.progress import Progress
@@ -61,22 +62,20 @@ def run_trainer(trainer: Trainer) -> None:
     where = f"{trainer.model.device}" if size == 1 else f"{size} processes"
     note(f"{word}: {weights:,} weights, {kind} attention, {where}")
     before = dataclasses.replace(progress)
+    history = [row.values["bleu"] for row in _validations(trainer.folder)]
     with (
         Metrics(trainer.folder, progress.metric_rows, progress.update) as metrics,
-        Display(
-            stderr, trainer.total_updates(), progress.update, _history(trainer.folder)
-        ) as display,
+        Display(stderr, trainer.total_updates(), progress.update, history) as display,
     ):
         trainer.train(display, metrics)
     tokens = progress.target_tokens - before.target_tokens
     validating = progress.validation_seconds - before.validation_seconds
     training = progress.seconds - before.seconds - validating
     speed = tokens / training if training else 0.0
-    best = "" if progress.best_score is None else f"; best at update {progress.best_update:,}"
     note(
         f"{path} is done: {progress.update:,} updates; {tokens:,} target tokens in "
-        f"{training:,.0f} s ({speed:,.0f} tokens/s) and {validating:,.0f} s of validation{best}"
-        f"{_setbacks(progress)}"
+        f"{training:,.0f} s ({speed:,.0f} tokens/s) and {validating:,.0f} s of validation"
+        f"{_best(trainer.folder, progress)}{_setbacks(progress)}"
     )
 
 
@@ -90,12 +89,23 @@ def _setbacks(progress: Progress) -> str:
     return "".join(f"; {count:,} {what}" for what, count in counts.items() if count)
 
 
-def _history(folder: RunFolder) -> list[float]:
-    """Return the BLEU of the validations so far, for the curve in a terminal."""
-    from nmtflex.analysis.learning import points, read_metrics
+def _best(folder: RunFolder, progress: Progress) -> str:
+    """Return where the best weights were found, with their scores; nothing without validations."""
+    if progress.best_score is None:
+        return ""
+    scores = {row.update: row.values for row in _validations(folder)}.get(progress.best_update)
+    words = f" (BLEU {scores['bleu']:.2f}, perplexity {scores['perplexity']:.2f})" if scores else ""
+    return f"; best at update {progress.best_update:,}{words}"
+
+
+def _validations(folder: RunFolder) -> list[Row]:
+    """Return the validations so far, as ``metrics.csv`` has them."""
+    from nmtflex.analysis.learning import read_metrics
 
     try:
-        _, scores = points(read_metrics(folder), "bleu", "valid", by_time=False)
+        rows = read_metrics(folder)
     except RunError:  # nothing written yet, or spoilt: no reason not to train
         return []
-    return scores
+    return [
+        row for row in rows if row.split == "valid" and {"bleu", "perplexity"} <= set(row.values)
+    ]

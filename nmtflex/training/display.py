@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -21,12 +23,13 @@ from rich.table import Table
 from rich.text import Text
 
 from nmtflex.text.visible import visible
-from nmtflex.training.validation import Sample
+from nmtflex.training.validation import Sample, Validation
 
 QUIET_SECONDS = 30.0  # between lines where there is no terminal
 BLOCKS = "▁▂▃▄▅▆▇█"
 CURVE = 40  # characters, at most
 LONGEST = 200  # characters of a sentence in a log; an untrained model can go on for long
+LEAST_BAR = 10  # characters
 
 
 class _Still:
@@ -52,15 +55,47 @@ class _Still:
 
 
 class _Bar(Progress):
-    """A progress bar under the last validation."""
+    """A progress bar under the last validation.
+
+    Args:
+        console: Where to.
+    """
 
     validated: RenderableType | None = None
+
+    def __init__(self, console: Console) -> None:
+        epoch, speed, loss, norm = (
+            TextColumn(f"{{task.fields[{name}]}}") for name in ("epoch", "speed", "loss", "norm")
+        )
+        bar, elapsed = BarColumn(), TimeElapsedColumn()
+        left = TextColumn("left"), TimeRemainingColumn()
+        self._console = console
+        self._every = (epoch, bar, MofNCompleteColumn(), speed, loss, norm, elapsed, *left)
+        self._least = (norm, speed, elapsed, bar, loss)
+        super().__init__(*self._every, console=console, disable=not console.is_terminal)
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """Return what is drawn, from above."""
         if self.validated is not None:
             yield self.validated
         yield from super().get_renderables()
+
+    def make_tasks_table(self, tasks: Iterable[Task]) -> Table:
+        """Return the bar; where it is narrow, without what matters least."""
+        tasks = list(tasks)
+        columns = list(self._every)
+        for column in self._least:
+            if sum(self._width(one, tasks) + 1 for one in columns) <= self._console.width + 1:
+                break
+            columns.remove(column)
+        self.columns = tuple(columns)
+        return super().make_tasks_table(tasks)
+
+    def _width(self, column: ProgressColumn, tasks: Iterable[Task]) -> int:
+        """Return the characters that a column takes at least."""
+        if isinstance(column, BarColumn):
+            return LEAST_BAR
+        return max((self._console.measure(column(task)).maximum for task in tasks), default=0)
 
 
 class Display:
@@ -80,20 +115,12 @@ class Display:
         self.total = total
         self.live = console.is_terminal
         self.scores = list(history)
-        self.bar = _Bar(
-            TextColumn("epoch {task.fields[epoch]}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[numbers]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not self.live,
+        self.bar = _Bar(console)
+        self.task = self.bar.add_task(
+            "", total=total, completed=done, epoch="epoch 1", speed="", loss="", norm=""
         )
-        self.task = self.bar.add_task("", total=total, completed=done, epoch=1, numbers="")
-        self.began = self.marked = time.monotonic()
-        self.first = done
+        self.marked = time.monotonic()
+        self.first: tuple[int, float] | None = None  # update of this sitting, and when it was done
         self.tokens = 0
         self.speed = 0.0
 
@@ -110,44 +137,53 @@ class Display:
         self.bar.stop()
 
     def advance(self, epoch: int, update: int, tokens: int, loss: float, norm: float) -> None:
-        """Show an update: its target tokens, loss a token in nats, gradient norm."""
-        self.tokens += tokens
-        now = time.monotonic()
-        passed = now - self.marked
-        if self.live:
-            if passed > 0.5 or not self.speed:
-                self._measure(now)
-            numbers = f"{self.speed:,.0f} tokens/s  loss {loss:.3f}  norm {norm:.2f}"
-            self.bar.update(self.task, completed=update, epoch=epoch, numbers=numbers)
-        elif passed > QUIET_SECONDS:
-            self._measure(now)
-            left = (now - self.began) / (update - self.first) * max(0, self.total - update)
-            self.line(
-                f"epoch {epoch}  update {update:,} of {self.total:,}  {self.speed:,.0f} tokens/s  "
-                f"loss {loss:.3f}  norm {norm:.2f}  left {_clock(left)}"
-            )
+        """Show an update: its target tokens, loss a token in nats, gradient norm.
 
-    def _measure(self, now: float) -> None:
-        self.speed = self.tokens / (now - self.marked)
-        self.marked, self.tokens = now, 0
+        The first one is not measured: what must be compiled is compiled in it.
+        """
+        now = time.monotonic()
+        passed, left = now - self.marked, ""
+        due = passed > (0.5 if self.live else QUIET_SECONDS)
+        if self.first is None:
+            self.first, self.marked = (update, now), now
+        else:
+            self.tokens += tokens
+            if due or (self.live and not self.speed):
+                self.speed = self.tokens / max(passed, 1e-9)
+                self.marked, self.tokens = now, 0
+            first, began = self.first
+            seconds = (now - began) / (update - first) * max(0, self.total - update)
+            left = f"left {_clock(seconds)}"
+        speed = f"{self.speed:,.0f} tokens/s" if self.speed else ""
+        numbers: dict[str, Any] = {
+            "speed": speed,
+            "loss": f"loss {loss:.3f}",
+            "norm": f"norm {norm:.2f}",
+        }
+        if self.live:
+            self.bar.update(self.task, completed=update, epoch=f"epoch {epoch}", **numbers)
+        elif due:
+            where = f"epoch {epoch}", f"update {update:,} of {self.total:,}"
+            self.line("  ".join(filter(None, (*where, *numbers.values(), left))))
 
     def pause(self) -> None:
         """Keep time spent on something else, a validation say, out of the speed."""
         self.marked, self.tokens = time.monotonic(), 0
 
-    def validation(self, text: str, bleu: float, samples: Sequence[Sample]) -> None:
-        """Show a validation: its numbers in words, its BLEU, and some translations.
+    def validation(self, text: str, result: Validation) -> None:
+        """Show a validation: its numbers in words, and some translations.
 
-        In a terminal the translations stay above the bar, with a curve of BLEU so far; elsewhere
-        they are lines.
+        In a terminal the translations stay above the bar, with a curve of BLEU so far and the
+        perplexity, which falls while BLEU is still 0; elsewhere they are lines.
         """
-        self.scores.append(bleu)
+        self.scores.append(result.bleu)
         self.line(text)
         if self.live:
-            room = (self.console.height - 4) // 4  # for the bar and some lines of what was before
-            self.bar.validated = _Still(_validated(self.scores, samples[: max(0, room)]))
+            room = (self.console.height - 5) // 4  # for the bar and some lines of what was before
+            samples = result.samples[: max(0, room)]
+            self.bar.validated = _Still(_validated(self.scores, result.perplexity, samples))
             return
-        for sample in samples:
+        for sample in result.samples:
             for name, value in sample._asdict().items():
                 text = value if len(value) <= LONGEST else value[: LONGEST - 1] + "…"
                 self.line(f"  {name:<11}  {visible(text)}")
@@ -157,13 +193,14 @@ class Display:
         self.console.print(text, markup=False, soft_wrap=True)
 
 
-def _validated(scores: Sequence[float], samples: Sequence[Sample]) -> Table:
-    """Return a curve of BLEU and translations, a line each, cut to the terminal's width."""
+def _validated(scores: Sequence[float], perplexity: float, samples: Sequence[Sample]) -> Table:
+    """Return a curve of BLEU, perplexity and translations, cut to the terminal's width."""
     table = Table.grid(padding=(0, 2), expand=True)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     best = max(scores)
     table.add_row("valid BLEU", f"{sparkline(scores)}  {scores[-1]:.2f}, best {best:.2f}")
+    table.add_row("perplexity", f"{perplexity:.2f}")
     for sample in samples:
         table.add_row()
         for name, value in sample._asdict().items():

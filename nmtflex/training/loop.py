@@ -279,8 +279,7 @@ class Trainer:
             display.validation(
                 f"epoch {progress.epoch}  update {progress.update:,}  valid {result.in_words()}"
                 f"{'  best' if best else ''}  ({spent:.0f} s)",
-                result.bleu,
-                result.samples,
+                result,
             )
         if best and self.ranks.first:
             about = {"update": str(progress.update)}
