@@ -34,6 +34,7 @@ from nmtflex.decoding.translator import Opened, open_translator
 from nmtflex.errors import OptionError
 from nmtflex.model.run import RunFolder, read_run_config
 from nmtflex.scoring.run_scores import read_split
+from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -138,8 +139,8 @@ def _line(opened: Opened, kind: SentenceFigure) -> tuple[str, str]:
     sources, _ = read_split(opened.run.folder.raw, split)
     if kind.index >= len(sources):
         raise OptionError(
-            f"--index {kind.index}: {split} of {opened.run.folder.path} has {len(sources)} "
-            f"sentences, 0 to {len(sources) - 1}"
+            f"--index {kind.index}: {split} of {opened.run.folder.path} has "
+            f"{counted(len(sources), 'sentence')}, 0 to {len(sources) - 1}"
         )
     return sources[kind.index], f"{split}, sentence {kind.index}"
 
@@ -197,7 +198,7 @@ def _by_length(
     split, facts, measured = kind.split or "test", [], []
     for one, name in zip(open_runs(paths, decoding), names(paths), strict=True):
         sources, references = read_split(one.run.folder.raw, split)
-        report(f"{one.run.folder.path}: translating {len(sources):,} sentences of {split}")
+        report(f"{one.run.folder.path}: translating {counted(len(sources), 'sentence')} of {split}")
         facts.append({**facts_of(one, name, decoding), "split": split})
         if isinstance(kind, SecondsFigure):
             facts[-1] |= {"batch": f"batches of {decoding.batch.batch_sentences}"}

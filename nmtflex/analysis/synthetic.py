@@ -36,6 +36,7 @@ from nmtflex.decoding.tally import Tally
 from nmtflex.model.device import open_device, storage_dtype
 from nmtflex.model.freeze import freeze
 from nmtflex.model.seq2seq import Seq2Seq, StepOutput, build_model
+from nmtflex.text.visible import counted
 from nmtflex.text.vocabulary import EOS_ID
 
 MECHANISMS: tuple[AttentionConfig, ...] = (FlexibleConfig(), GlobalConfig(), MemoryConfig(K=64))
@@ -249,7 +250,7 @@ def bench_synthetic(
     cases = list(product(mechanisms, wanted.lengths))
     models = {one.kind: random_model(one, wanted) for one in mechanisms}
     subjects = [Subject(models[one.kind], wanted, length) for one, length in cases]
-    report(f"counting; {wanted.sentences} sentences a batch")
+    report(f"counting; {counted(wanted.sentences, 'sentence')} a batch")
     counts = [one.cps() for one in subjects]
     for one in subjects[:: len(wanted.lengths)]:
         one.decode()  # the warm-up: the way that counts is another

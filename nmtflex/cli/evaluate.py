@@ -22,6 +22,7 @@ from nmtflex.config import (
 )
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file
+from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
     from nmtflex.scoring.evaluation import Evaluation, Scorer
@@ -132,7 +133,7 @@ def _score_runs(
     facts |= {"split": split, "beam": search.beam, "seconds": seconds}
     update = "" if config.ensemble else f", update {run.update:,}"
     note(
-        f"{called}{update}: {len(output):,} sentences of {split} translated with "
+        f"{called}{update}: {counted(len(output), 'sentence')} of {split} translated with "
         f"beam {search.beam} and scored in {seconds:.1f} s"
     )
     if tau is not None:
@@ -178,7 +179,7 @@ def _write_sentence_scores(scored: _Scored, path: Path | None) -> dict[str, Any]
         columns["source_length"] = scored.source_lengths
     with atomic_file(path) as file:
         file.write(sentence_table(columns).encode())
-    note(f"{path}: scores of {len(output):,} sentences; BLEU {signature}")
+    note(f"{path}: scores of {counted(len(output), 'sentence')}; BLEU {signature}")
     return {"sentence_scores": str(path), "sentence_bleu_signature": signature}
 
 

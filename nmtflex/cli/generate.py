@@ -9,6 +9,7 @@ from nmtflex.cli.bind import command
 from nmtflex.cli.console import note
 from nmtflex.cli.stages import cleaning_up, stages
 from nmtflex.config import GenerateCopyConfig, GenerateToyConfig, GenerateZipfConfig
+from nmtflex.text.visible import counted
 
 generate_app = typer.Typer(no_args_is_help=True)
 app.add_typer(generate_app, name="generate", help="Write a made corpus.")
@@ -49,7 +50,8 @@ def copy(options: GenerateCopyConfig) -> None:
         note(line)
     for split, count in repeated.items():
         if count:
-            note(f"{split}: {count:,} sequences repeat others: there are few of their length")
+            verb = "repeats" if count == 1 else "repeat"
+            note(f"{split}: {counted(count, 'sequence')} {verb} others: there are few so short")
 
 
 @command(generate_app, "zipf")

@@ -11,6 +11,7 @@ from nmtflex.cli.bind import command
 from nmtflex.cli.console import note
 from nmtflex.cli.stages import Stages, cleaning_up, stages
 from nmtflex.config import PreprocessConfig
+from nmtflex.text.visible import counted
 
 
 @command(app, "preprocess")
@@ -48,7 +49,11 @@ def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[s
             yield f"warning: {side}: {said}"
     sides = [
         f"{pipeline[side]['vocabulary']:,} {side}"
-        + (f" ({pipeline[side]['bpe']:,} BPE merges)" if pipeline[side]["bpe"] is not None else "")
+        + (
+            f" ({counted(pipeline[side]['bpe'], 'BPE merge')})"
+            if pipeline[side]["bpe"] is not None
+            else ""
+        )
         for side in ("source", "target")
     ]
     yield f"vocabulary{' (joint)' if pipeline['joint'] else ''}: {', '.join(sides)}"
@@ -70,7 +75,7 @@ def _sample(sample: dict[str, int]) -> str:
 
 def _counts(split: dict[str, Any], reasons: dict[str, str] | None = None, limit: int = 0) -> str:
     """Say how many pairs of a split were read, kept and dropped, of training for what reasons."""
-    read, dropped = f"{split['read']:,} pairs read", split["dropped"]
+    read, dropped = f"{counted(split['read'], 'pair')} read", split["dropped"]
     if limit:
         full = split["read"] == limit
         read += " (the first ones)" if full else f" (all; --max-pairs is {limit:,})"

@@ -20,6 +20,7 @@ from nmtflex.config import (
 )
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file
+from nmtflex.text.visible import counted
 
 LARGE = 50_000_000  # bytes from which a page is slow to open
 
@@ -67,9 +68,9 @@ def report(
         for piece in render(about | found.report, found.traces):
             file.write(piece.encode())
     size = config.out.stat().st_size
-    note(f"wrote {config.out} ({size / 1e6:.1f} MB, {len(found.traces):,} sentences)")
+    note(f"wrote {config.out} ({size / 1e6:.1f} MB, {counted(len(found.traces), 'sentence')})")
     if size > LARGE:
         note(
             f"warning: {config.out} is large and may be slow to open; show fewer than "
-            f"{len(found.traces):,} sentences with --sentences"
+            f"{counted(len(found.traces), 'sentence')} with --sentences"
         )

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from nmtflex.cli.console import note, stderr
+from nmtflex.text.visible import counted
 
 
 class Stages:
@@ -60,7 +61,7 @@ def stages() -> Iterator[Stages]:
         task = bar.add_task("starting", total=None)
 
         def show(stage: str, done: int) -> None:
-            bar.update(task, description=f"{stage}: {done:,} pairs" if done else stage)
+            bar.update(task, description=f"{stage}: {counted(done, 'pair')}" if done else stage)
             bar.refresh()
 
         yield Stages(show)

@@ -10,6 +10,7 @@ from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
 from nmtflex.config import DeviceConfig, ModelConfig, TrainConfig
 from nmtflex.errors import RunError
+from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
     from nmtflex.analysis.learning import Row
@@ -53,8 +54,8 @@ def run_trainer(trainer: Trainer) -> None:
     if trainer.done():
         limit = "--patience" if trainer.out_of_patience() else "--epochs or --updates"
         note(
-            f"{path} is finished: {progress.update:,} updates, {progress.epoch} epochs; "
-            f"raise {limit} to go on"
+            f"{path} is finished: {counted(progress.update, 'update')}, "
+            f"{counted(progress.epoch, 'epoch')}; raise {limit} to go on"
         )
         return
     word = f"resuming {path} at update {progress.update:,}" if progress.update else "training"
@@ -73,7 +74,7 @@ def run_trainer(trainer: Trainer) -> None:
     training = progress.seconds - before.seconds - validating
     speed = tokens / training if training else 0.0
     note(
-        f"{path} is done: {progress.update:,} updates; {tokens:,} target tokens in "
+        f"{path} is done: {counted(progress.update, 'update')}; {tokens:,} target tokens in "
         f"{training:,.0f} s ({speed:,.0f} tokens/s) and {validating:,.0f} s of validation"
         f"{_best(trainer.folder, progress)}{_setbacks(progress)}"
     )
@@ -81,12 +82,15 @@ def run_trainer(trainer: Trainer) -> None:
 
 def _setbacks(progress: Progress) -> str:
     """Return what went wrong in the whole training; nothing where nothing did."""
+    skipped = counted(progress.skipped, "update")
+    split = counted(progress.batches_split, "batch", "batches")
+    left_out = counted(progress.pairs_left_out, "pair")
     counts = {
-        "updates skipped (loss or gradient not finite, or no memory)": progress.skipped,
-        "batches halved for want of memory": progress.batches_split,
-        "pairs left out for want of memory": progress.pairs_left_out,
+        f"{skipped} skipped (loss or gradient not finite, or no memory)": progress.skipped,
+        f"{split} halved for want of memory": progress.batches_split,
+        f"{left_out} left out for want of memory": progress.pairs_left_out,
     }
-    return "".join(f"; {count:,} {what}" for what, count in counts.items() if count)
+    return "".join(f"; {what}" for what, count in counts.items() if count)
 
 
 def _best(folder: RunFolder, progress: Progress) -> str:

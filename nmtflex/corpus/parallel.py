@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from nmtflex.errors import DataError
 from nmtflex.files import atomic_file
+from nmtflex.text.visible import counted
 
 Pair = tuple[str, str]  # source line and target line
 Splits = dict[str, list[Pair]]  # split name to its pairs
@@ -94,4 +95,4 @@ def describe_split(
         f".{language} {tokens / max(1, pairs):.1f} tokens a sentence, {words:,} different"
         for language, (tokens, words) in zip(languages, sides, strict=True)
     ]
-    return f"{prefix}: {pairs:,} pairs; {'; '.join(described)}"
+    return f"{prefix}: {counted(pairs, 'pair')}; {'; '.join(described)}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from nmtflex.errors import DataError
+from nmtflex.text.visible import counted
 
 BLOCK = 1 << 20  # bytes read at once
 PACKED_BLOCK = 1 << 16  # of zst, which gives all that they unpack to at once
@@ -181,7 +182,7 @@ def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
             longer = count + 1 + sum(1 for _ in files[left is None])
             counts = (count, longer) if left is None else (longer, count)
             raise DataError(
-                f"{source} has {counts[0]} lines but {target} has {counts[1]}; "
+                f"{source} has {counted(counts[0], 'line')} but {target} has {counts[1]:,}; "
                 f"line i of one must translate line i of the other"
             )
         yield left, right

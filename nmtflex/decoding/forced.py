@@ -12,6 +12,7 @@ from nmtflex.decoding.batching import batches, buffers
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.errors import DataError
 from nmtflex.text.pipeline import TextPipeline
+from nmtflex.text.visible import counted
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID
 
 BUFFER = 4096  # pairs read ahead, to sort them by length
@@ -133,6 +134,7 @@ def split_columns(lines: Iterable[str], name: str) -> Iterator[tuple[str, str]]:
         columns = line.split("\t")
         if len(columns) != 2:
             raise DataError(
-                f"{name}:{number}: expected source, tab, target, but found {len(columns)} columns"
+                f"{name}:{number}: expected source, tab, target, but found "
+                f"{counted(len(columns), 'column')}"
             )
         yield columns[0], columns[1]

@@ -30,6 +30,7 @@ from nmtflex.scoring.run_scores import (
     translate_lines,
 )
 from nmtflex.scoring.significance import Resampling
+from nmtflex.text.visible import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +85,10 @@ def collect(
     shown = min(wanted.sentences, len(sources))
     found = []
     for one, name in zip(opened, names(paths), strict=True):
-        report(f"{one.run.folder.path}: translating {len(sources):,} sentences of {wanted.split}")
+        report(
+            f"{one.run.folder.path}: translating {counted(len(sources), 'sentence')} of "
+            f"{wanted.split}"
+        )
         found.append(_of_run(one, name, sources, references, wanted))
     sentences = [
         {

@@ -23,6 +23,7 @@ from nmtflex.scoring.buckets import Bucket, score_by_length
 from nmtflex.scoring.ribes import RibesScore, word_ribes
 from nmtflex.scoring.significance import Comparison, Resampling, compare, compare_ribes
 from nmtflex.scoring.texts import Segmentation, Text, sacrebleu_segmentation, wat_segmentation
+from nmtflex.text.visible import counted
 
 
 class Evaluation(NamedTuple):
@@ -249,8 +250,8 @@ def check_parallel(*files: tuple[str, int]) -> None:
         if first[1] != other[1]:
             (_, end), (longer, _) = sorted((first, other), key=lambda file: file[1])
             raise DataError(
-                f"{first[0]} has {first[1]} lines, but {other[0]} has {other[1]}; they must be "
-                f"parallel, and {longer}:{end + 1} has no counterpart"
+                f"{first[0]} has {counted(first[1], 'line')}, but {other[0]} has "
+                f"{other[1]:,}; they must be parallel, and {longer}:{end + 1} has no counterpart"
             )
     name, count = files[-1]
     if not count:

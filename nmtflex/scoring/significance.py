@@ -32,6 +32,7 @@ from sacrebleu.significance import PairedTest, Result, estimate_ci
 from nmtflex.errors import DataError
 from nmtflex.scoring.bleu import Metric, bounded, prepared
 from nmtflex.scoring.ribes import RibesScore
+from nmtflex.text.visible import counted
 
 _Floats = npt.NDArray[np.float64]
 
@@ -235,7 +236,8 @@ def _check_systems(sizes: Mapping[str, int]) -> None:
     for name in others:
         if sizes[name] != sizes[baseline]:
             raise DataError(
-                f"system {name} has {sizes[name]} sentences, but {baseline} has {sizes[baseline]}"
+                f"system {name} has {counted(sizes[name], 'sentence')}, but {baseline} has "
+                f"{sizes[baseline]:,}"
             )
 
 

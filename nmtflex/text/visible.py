@@ -16,3 +16,14 @@ def visible(text: str) -> str:
         "\ufffd" if unicodedata.category(character) in ("Cc", "Cn", "Cs") else character
         for character in text
     )
+
+
+def counted(count: int, noun: str, nouns: str = "") -> str:
+    """Return a count with its noun: "1 line", "2 lines".
+
+    Args:
+        count: How many.
+        noun: Of one.
+        nouns: Of several, where it is not the noun and an s.
+    """
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

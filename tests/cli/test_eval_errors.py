@@ -134,7 +134,7 @@ def test_files_of_different_length(command_line, pair, file):
     hypothesis.write_text("a\n", encoding="utf-8")
     more = file("more", "a", "b")
     outcome = command_line("eval", *pair, "--reference", more)
-    assert f"{reference} has 1 lines, but {more} has 2" in outcome.err
+    assert f"{reference} has 1 line, but {more} has 2" in outcome.err
     outcome = command_line("eval", *pair, "--by-length", "--source", more)
     assert f"{more} has 2 lines, but {hypothesis} has 1" in outcome.err
     outcome = command_line("eval", *pair, "--hypothesis", more, "--significance", "bootstrap")

@@ -33,6 +33,15 @@ def test_writes_three_splits_of_two_sides(tmp_path, arguments, languages):
         assert f"{out / split}: {n} pairs; .{languages[0]} " in result.stderr
 
 
+def test_one_pair_is_no_plural(tmp_path):
+    result = run("copy", "--train", 2, "--valid", 1, "--test", 0, "--vocabulary", 1,
+                 "--max-length", 1, "--out", tmp_path)  # fmt: skip
+    told = result.stderr.splitlines()
+    one = "pair; .src 1.0 tokens a sentence, 1 different; .tgt 1.0 tokens a sentence, 1 different"
+    assert f"nmtflex: {tmp_path / 'valid'}: 1 {one}" in told
+    assert "nmtflex: valid: 1 sequence repeats others: there are few so short" in told
+
+
 @pytest.mark.parametrize("arguments", [TOY, COPY, ZIPF])
 def test_same_seed_same_files(tmp_path, arguments):
     for name, seed in (("first", 3), ("again", 3), ("other", 4)):
@@ -67,7 +76,7 @@ def test_repeated_sequences_are_told(tmp_path):
     result = run("copy", "--max-length", 1, "--vocabulary", 2, "--train", 1000, "--valid", 5,
                  "--test", 0, "--out", tmp_path)  # fmt: skip
     assert result.exit_code == 0
-    assert "valid: 5 sequences repeat others" in result.stderr
+    assert "nmtflex: valid: 5 sequences repeat others: there are few so short\n" in result.stderr
 
 
 def test_zipf_tells_its_stages_and_speed(tmp_path):

@@ -41,7 +41,7 @@ def test_it_makes_the_folder_and_reports(command_line, corpus, tmp_path):
         "unknown tokens: 0.00 % source, 0.00 % target"
     ) in lines
     assert (
-        "nmtflex: valid: 1 pairs read, 1 kept, 0 dropped; "
+        "nmtflex: valid: 1 pair read, 1 kept, 0 dropped; "
         "unknown tokens: 50.00 % source, 0.00 % target"
     ) in lines
     assert "nmtflex: vocabulary: 7 source, 6 target" in lines
@@ -190,7 +190,7 @@ def test_aspec_files_are_counted_together(command_line, aspec, tmp_path, most, c
     result = command_line("preprocess", *aspec, "--max-pairs", most)
     assert result.code == 0
     assert f"nmtflex: train: {counts}" in result.err
-    assert "nmtflex: valid: 1 pairs read, 1 kept" in result.err
+    assert "nmtflex: valid: 1 pair read, 1 kept" in result.err
     assert f"{tmp_path / 'train-2.txt'}: dropped a byte-order mark" in result.err
     assert "not read" not in result.err
 

@@ -88,21 +88,27 @@ def test_json(command_line, tiny_run, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("source", "target", "counts"),
-    [("a\nb\nc\n", "A\n", (3, 1)), ("a\n", "A\nB\n", (1, 2)), ("", "A\n", (0, 1))],
+    [
+        ("a\nb\nc\n", "A\n", ("3 lines", 1)),
+        ("a\n", "A\nB\n", ("1 line", 2)),
+        ("", "A\n", ("0 lines", 1)),
+    ],
 )
 def test_different_line_counts(command_line, files, tiny_run, source, target, counts) -> None:
     source, target = files(source, target)
     result = command_line("score", tiny_run, *ONE_THREAD, "--source", source, "--target", target)
     assert result.code == 1
-    assert f"{source} has {counts[0]} lines but {target} has {counts[1]}" in result.err
+    assert f"{source} has {counts[0]} but {target} has {counts[1]}" in result.err
 
 
-@pytest.mark.parametrize(("line", "columns"), [("a b", 1), ("a\tb\tc", 3)])
+@pytest.mark.parametrize(("line", "columns"), [("a b", "1 column"), ("a\tb\tc", "3 columns")])
 def test_a_line_without_two_columns(command_line, tiny_run, monkeypatch, line, columns) -> None:
     feed(monkeypatch, f"a\tA\n{line}\n")
     result = command_line("score", tiny_run, *ONE_THREAD)
     assert result.code == 1
-    assert f"standard input:2: expected source, tab, target, but found {columns}" in result.err
+    assert result.err == (
+        f"nmtflex: error: standard input:2: expected source, tab, target, but found {columns}\n"
+    )
     assert result.out.count("\n") == 1  # the line before has been scored
 
 

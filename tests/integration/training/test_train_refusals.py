@@ -67,7 +67,7 @@ def test_a_finished_run_says_so(train, tmp_path):
     assert train(tmp_path / "run", "--epochs", 1).code == 0
     outcome = train(tmp_path / "run", "--epochs", 1)
     assert outcome.code == 0
-    assert "run is finished: 13 updates, 1 epochs; raise --epochs" in outcome.err
+    assert "run is finished: 13 updates, 1 epoch; raise --epochs" in outcome.err
     assert outcome.out == ""
     assert train(tmp_path / "run", "--epochs", 2).code == 0
     assert max_checkpoint(tmp_path / "run").name == "update-00000026"

@@ -193,5 +193,5 @@ def test_parallel_files_of_unequal_length_are_named_with_their_counts(tmp_path):
     two.write_text("A\n")
     with pytest.raises(DataError, match=r"one has 3 lines but .*two has 1"):
         list(read_pairs(one, two))
-    with pytest.raises(DataError, match=r"two has 1 lines but .*one has 3"):
+    with pytest.raises(DataError, match=r"two has 1 line but .*one has 3"):
         list(read_pairs(two, one))

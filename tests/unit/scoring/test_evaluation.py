@@ -165,7 +165,7 @@ def test_numbers_of_lines():
     assert str(caught.value) == (
         "h has 3 lines, but r1 has 2; they must be parallel, and h:3 has no counterpart"
     )
-    with pytest.raises(DataError, match=r"^r1 has 1 lines, but r2 has 2; .* r2:2 has no count"):
+    with pytest.raises(DataError, match=r"^r1 has 1 line, but r2 has 2; .* r2:2 has no count"):
         evaluated(["a"], ["a"], ["a", "b"])
     with pytest.raises(DataError, match=r"^r1 is empty: no lines to score$"):
         evaluated([], [])

@@ -80,7 +80,7 @@ def test_mecab_names_its_dictionary():
 @pytest.mark.parametrize("name", ["none", "char"])
 def test_unequal_counts(name):
     target = side(["a"], name=name)
-    message = "the translations has 1 lines, but the references has 2"
+    message = "the translations has 1 line, but the references has 2"
     with pytest.raises(DataError, match=f"^{message}"):
         run_bleu(target, [["a"]], ["a", "a"])
 

@@ -234,7 +234,7 @@ def test_seed_too_small(seed):
 
 
 def test_unequal_systems():
-    with pytest.raises(DataError, match=r"^system two has 1 sentences, but one has 2$"):
+    with pytest.raises(DataError, match=r"^system two has 1 sentence, but one has 2$"):
         compare(bleu_metric(), {"one": ["a", "b"], "two": ["a"]}, [["a", "b"]], Resampling())
     with pytest.raises(DataError, match=r"^2 hypotheses, but 1 references$"):
         compare(bleu_metric(), {"one": ["a", "b"]}, [["a"]], Resampling())
