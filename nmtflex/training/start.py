@@ -134,6 +134,11 @@ def make_trainer(
     whole = whole_batches(train_config, ranks.from_first(processes))
     trainer = Trainer(whole, folder, corpus, model, optimizer, progress, tau, ranks)
     trainer.lock, trainer.integrity, trainer.notes = lock, integrity, state.notes
+    if trainer.validator is None:
+        trainer.notes.append(
+            f"{corpus.folder} has no validation data: no BLEU is computed, and the last weights "
+            f"count as the best"
+        )
     if automatic:
         trainer.notes.append(f"--batch-tokens auto: {train_config.token_budget:,} tokens a batch")
     return trainer
@@ -215,17 +220,23 @@ def _check_corpus(model: ModelConfig, train: LoopConfig, corpus: PreparedCorpus)
     """Check what the options ask of the corpus."""
     if "train" not in corpus.splits or not corpus.store("train", "source").lengths.any():
         raise DataError(f"{corpus.folder} has no training data; preprocess with --train")
-    if "valid" not in corpus.splits and (train.patience or train.plateau):
-        raise OptionError(
-            f"--patience and --plateau count validations, and {corpus.folder} has no validation "
-            f"data; preprocess with --valid"
-        )
+    if "valid" not in corpus.splits:
+        _check_unvalidated(train, corpus.folder)
     source, target = corpus.pipeline.source.vocabulary, corpus.pipeline.target.vocabulary
     if model.tie_embeddings == "all" and source.tokens != target.tokens:
         raise OptionError(
             f"--tie-embeddings all needs one vocabulary for both sides, and {corpus.folder} has "
             f"two ({len(source)} and {len(target)} entries); preprocess with --joint"
         )
+
+
+def _check_unvalidated(train: LoopConfig, folder: Path) -> None:
+    """Refuse options that have no effect without validation data."""
+    why = f"and {folder} has no validation data; preprocess with --valid"
+    if train.patience or train.plateau:
+        raise OptionError(f"--patience and --plateau count validations, {why}")
+    if train.best_by == "perplexity":
+        raise OptionError(f"--best-by perplexity is that of validations, {why}")
 
 
 def _describe(

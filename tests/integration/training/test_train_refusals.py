@@ -49,9 +49,27 @@ def test_a_run_out_of_patience_says_what_to_raise(train, tmp_path):
 
 def test_patience_needs_validation_data(train, tmp_path):
     data = make_prepared(tmp_path, seed=3, valid=None)
-    outcome = train(tmp_path / "run", "--patience", 2, data=data)
-    assert outcome.code == 2
-    assert f"{data} has no validation data" in outcome.err
+    for option, value, words in (
+        ("--patience", 2, "--patience and --plateau count validations"),
+        ("--best-by", "perplexity", "--best-by perplexity is that of validations"),
+    ):
+        outcome = train(tmp_path / "run", option, value, data=data)
+        assert outcome.code == 2
+        assert outcome.err == (
+            f"nmtflex: error: {words}, and {data} has no validation data; preprocess with --valid\n"
+        )
+
+
+def test_without_validation_data_the_last_weights_are_told_to_be_the_best(train, tmp_path):
+    data = make_prepared(tmp_path, seed=3, valid=None)
+    outcome = train(tmp_path / "run", "--updates", 2, data=data)
+    assert outcome.code == 0
+    told = outcome.err.splitlines()
+    assert told[0] == (
+        f"nmtflex: {data} has no validation data: no BLEU is computed, and the last weights count "
+        f"as the best"
+    )
+    assert "best" not in told[-1]
 
 
 def test_a_validation_split_of_empty_sources_is_refused(train, tmp_path):
