@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from nmtflex.analysis import figures
 from nmtflex.analysis.encoding import surface
-from nmtflex.analysis.learning import present, read_metrics
+from nmtflex.analysis.learning import points, present, read_metrics
 from nmtflex.analysis.lengths import bleu_by_length, seconds_by_length
 from nmtflex.analysis.runs import Decoding, facts_of, model_facts, names, open_runs
 from nmtflex.analysis.sentence import Looked, look_at
@@ -22,6 +23,7 @@ from nmtflex.config import (
     DeviceConfig,
     EncodingFigure,
     FigureConfig,
+    FlexibleConfig,
     LearningFigure,
     MemoryConfig,
     ModelConfig,
@@ -31,8 +33,9 @@ from nmtflex.config import (
 )
 from nmtflex.decoding.traces import Numbers
 from nmtflex.decoding.translator import Opened, open_translator
-from nmtflex.errors import OptionError
+from nmtflex.errors import OptionError, RunError
 from nmtflex.model.run import RunFolder, read_run_config
+from nmtflex.model.threshold import threshold_value
 from nmtflex.scoring.run_scores import read_split
 from nmtflex.text.visible import counted
 
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Report = Callable[[str], None]
+NO_THRESHOLD = "no threshold"
 
 
 def draw(
@@ -169,13 +173,29 @@ def _learning(paths: Sequence[Path], kind: LearningFigure) -> Figure:
             **model_facts(model),
             "split": "valid",
             "beam": f"beam {beam}" if beam else "",
+            "tau": _validated_under(path, config),
         })
         rows.append(read_metrics(RunFolder(path)))
+    if all(fact["tau"] in ("", NO_THRESHOLD) for fact in facts):
+        facts = [fact | {"tau": ""} for fact in facts]  # there is nothing to be told apart by
     metrics = present(list(zip(map(str, paths), rows, strict=True)), kind.metrics)
     labels, caption = tell_apart(facts)
-    caption += " · thin: training data"
+    if any(points(one, metric, "train", False)[1] for one in rows for metric in metrics):
+        caption += " · thin: training data"
     runs = list(zip(labels, rows, strict=True))
     return figures.learning(runs, metrics, kind.x == "time", caption)
+
+
+def _validated_under(path: Path, config: dict[str, Any]) -> str:
+    """Say under which threshold a run with flexible attention was validated; nothing of others."""
+    if config["model"]["attention"]["kind"] != FlexibleConfig.kind:
+        return ""
+    tau = config.get("train", {}).get("tau") or "inf"
+    try:
+        value = threshold_value(str(tau), config["data"])
+    except (ValueError, OptionError) as error:
+        raise RunError(f"{RunFolder(path).config}: damaged: 'tau' is {tau!r}") from error
+    return NO_THRESHOLD if math.isinf(value) else f"τ = {value:.4g}"
 
 
 def _trade_off(paths: Sequence[Path]) -> Figure:

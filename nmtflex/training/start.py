@@ -7,6 +7,7 @@ import fcntl
 import fnmatch
 import platform
 import shutil
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
@@ -133,15 +134,20 @@ def make_trainer(
     progress = join(ranks, model, optimizer, state.progress, state.trainer_file, train_config.seed)
     whole = whole_batches(train_config, ranks.from_first(processes))
     trainer = Trainer(whole, folder, corpus, model, optimizer, progress, tau, ranks)
-    trainer.lock, trainer.integrity, trainer.notes = lock, integrity, state.notes
-    if trainer.validator is None:
-        trainer.notes.append(
+    trainer.lock, trainer.integrity = lock, integrity
+    trainer.notes = [*state.notes, *_notes(corpus, train_config, automatic)]
+    return trainer
+
+
+def _notes(corpus: PreparedCorpus, config: LoopConfig, automatic: bool) -> Iterator[str]:
+    """Say what a person should know before the training begins."""
+    if "valid" not in corpus.splits:
+        yield (
             f"{corpus.folder} has no validation data: no BLEU is computed, and the last weights "
             f"count as the best"
         )
     if automatic:
-        trainer.notes.append(f"--batch-tokens auto: {train_config.token_budget:,} tokens a batch")
-    return trainer
+        yield f"--batch-tokens auto: {config.token_budget:,} tokens a batch"
 
 
 def _begin(model: Seq2Seq, rate: float, base: Run | None) -> Resumed:

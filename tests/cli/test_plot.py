@@ -5,56 +5,19 @@ from __future__ import annotations
 import builtins
 import json
 import math
-from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
+from drawings import VALID, texts_of, write_metrics
 
 pytest.importorskip("matplotlib")
 
 from nmtflex.analysis import fonts
 from nmtflex.analysis.sweep import Point, as_csv
-from nmtflex.config import AttentionConfig, FlexibleConfig, MemoryConfig
-from nmtflex.training.metrics import COLUMNS
+from nmtflex.config import MemoryConfig
 
 ONE_THREAD = ("--threads", 1)
 POINTS = [Point(0.5, 20.0, None, 2.0, 3.0, 100), Point(math.inf, 30.0, 0.5, 9.0, 9.0, 100)]
 
-
-@pytest.fixture
-def run_of(make_tiny_run):
-    """Make a run by the name of its mechanism."""
-
-    def make(kind: str, **options: object) -> Path:
-        return make_tiny_run(kind, AttentionConfig.variants()[kind](**options))
-
-    return make
-
-
-def texts_of(path: Path) -> list[str]:
-    root = ET.parse(path).getroot()
-    return ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
-
-
-@pytest.fixture
-def draw(command_line, tmp_path):
-    """Draw an SVG and return its texts as one, a line each."""
-
-    def plot(*arguments: object) -> str:
-        path = tmp_path / "drawn.svg"
-        result = command_line("plot", *arguments, "--output", path)
-        assert (result.code, result.out) == (0, ""), result.err
-        assert result.err.endswith(f"nmtflex: wrote {path}\n")
-        return "\n".join(texts_of(path))
-
-    return plot
-
-
-def write_metrics(run: Path, *lines: str) -> None:
-    (run / "metrics.csv").write_text("".join(f"{line}\n" for line in (",".join(COLUMNS), *lines)))
-
-
-VALID = "100,1,90.0,8000,valid,3.5,33.0,12.5,0.001,,0.25,8.75"
 
 # What each kind writes that only it does, of a sentence of the mechanisms that have such a thing.
 OF_SENTENCE = [
@@ -148,28 +111,6 @@ def test_position_encodings(draw, run_of):
     text = draw(run_of("memory", K=5), "--kind", "encoding")
     assert "factor l of the slot's logit" in text
     assert "memory · K = 5 · longest source 10 tokens" in text
-
-
-def test_learning_curves_are_drawn_where_there_is_no_sentence(draw, run_of):
-    runs = [run_of("global"), run_of("flexible")]
-    for run in runs:
-        write_metrics(run, VALID)
-    text = draw(*runs)
-    assert {"Learning curves", "BLEU (0 to 100)", "updates"} <= set(text.split("\n"))
-    assert "flexible, flexible attention" in text.replace(",\n", ", ")
-    assert "bahdanau decoder · valid" in text
-    text = draw(*runs, "--kind", "learning", "--x", "time", "--y", "gate, cps")
-    assert "time of training and validation (minutes)" in text
-    assert "mean gate (0 open, 1 strict)" in text
-    assert "BLEU" not in text
-
-
-def test_runs_of_one_name_are_told_apart_by_their_paths(draw, make_tiny_run, tmp_path):
-    runs = [make_tiny_run(f"{name}/run", FlexibleConfig()) for name in "ab"]
-    for run in runs:
-        write_metrics(run, VALID)
-    text = draw(*runs)
-    assert all(str(run) in text for run in runs)
 
 
 def test_trade_offs_of_tables_and_of_runs(draw, run_of, tmp_path):
