@@ -205,7 +205,10 @@ def _trade_off(paths: Sequence[Path]) -> Figure:
     for table, run in zip(tables, runs, strict=True):
         folder = RunFolder(table.parent)
         model = read_run_config(folder)["model"] if folder.config.exists() else None
-        facts.append(table_facts(table, run) | model_facts(model))
+        facts.append(table_facts(table, run) | model_facts(model) | {"file": ""})
+    if any(facts.count(fact) > 1 for fact in facts):
+        for fact, table in zip(facts, tables, strict=True):
+            fact["file"] = table.stem
     labels, caption = tell_apart(facts)
     curves = list(zip(labels, map(read_points, tables), strict=True))
     return figures.trade_offs(curves, caption)

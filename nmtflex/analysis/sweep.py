@@ -17,6 +17,7 @@ from nmtflex.decoding.translator import WARM_UP, Translator
 from nmtflex.scoring.run_scores import evaluate_run, run_scorer
 
 COLUMNS = ("tau", "bleu", "ribes", "cps", "seconds", "sentences")
+ORIGIN = ("run", "split", "beam")  # columns after those, the same in each row
 
 
 class Point(NamedTuple):
@@ -94,10 +95,15 @@ def smallest_within(
     return min(enough, key=lambda point: point.tau, default=None)
 
 
-def as_csv(points: Sequence[Point]) -> str:
-    """Return a table with a header, numbers unrounded."""
+def as_csv(points: Sequence[Point], origin: Sequence[object] = ()) -> str:
+    """Return a table with a header, numbers unrounded.
+
+    Args:
+        points: Of a sweep.
+        origin: What the sweep is of, as ``ORIGIN`` has it, or nothing.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(points)
+    writer.writerow(COLUMNS + ORIGIN[: len(origin)])
+    writer.writerows([*point, *origin] for point in points)
     return text.getvalue()

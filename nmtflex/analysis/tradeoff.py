@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Sequence
@@ -22,8 +23,9 @@ from nmtflex.analysis.style import (
     line_style,
     look,
 )
-from nmtflex.analysis.sweep import COLUMNS, Point
+from nmtflex.analysis.sweep import COLUMNS, ORIGIN, Point
 from nmtflex.errors import DataError, RunError
+from nmtflex.model.run import RunFolder
 from nmtflex.text.visible import visible
 
 if TYPE_CHECKING:
@@ -69,42 +71,54 @@ def read_points(path: Path) -> list[Point]:
     Raises:
         DataError: It is none, or it has no points.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not a table of nmtflex sweep: not UTF-8") from error
-    if not lines or lines[0].split(",") != list(COLUMNS):
-        raise DataError(f"{path}: not a table of nmtflex sweep, which begins {','.join(COLUMNS)}")
-    try:
-        rows = list(csv.reader(lines[1:]))
-    except csv.Error as error:
-        raise DataError(f"{path}: not a table of nmtflex sweep: {error}") from error
+    header, *rows = _rows(path)
     found = []
     for number, row in enumerate(rows, start=2):
         try:
-            tau, bleu, ribes, cps, seconds, sentences = row
+            tau, bleu, ribes, cps, seconds, sentences = row[: len(COLUMNS)]
             numbers = float(bleu), float(ribes) if ribes else None, float(cps), float(seconds)
             found.append(Point(float(tau), *numbers, int(sentences)))
         except ValueError as error:
             raise DataError(f"{path}:{number}: not a point of a sweep: {error}") from error
+        if len(row) != len(header):
+            raise DataError(f"{path}:{number}: not a point of a sweep: {len(row)} columns")
     if not found:
         raise DataError(f"{path} has no points")
     return found
 
 
-def table_facts(path: Path, run: str) -> dict[str, str]:
-    """Return what a table's name says: split and beam where ``sweep`` chose it.
+def _rows(path: Path) -> list[list[str]]:
+    """Read a table's header and rows; it may lack what it is of, as older ones do."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not a table of nmtflex sweep: not UTF-8") from error
+    except csv.Error as error:
+        raise DataError(f"{path}: not a table of nmtflex sweep: {error}") from error
+    if not rows or tuple(rows[0]) not in (COLUMNS, COLUMNS + ORIGIN):
+        raise DataError(f"{path}: not a table of nmtflex sweep, which begins {','.join(COLUMNS)}")
+    return rows
+
+
+def table_facts(path: Path, folder: str) -> dict[str, str]:
+    """Return of which run, split and beam a table is, as far as it or its name says so.
 
     Args:
         path: Of the table.
-        run: Name of the folder that it lies in.
+        folder: Name of the folder that it lies in.
     """
     named = _NAME.fullmatch(path.stem)
-    if named is None:
+    origin = next((row[len(COLUMNS) :] for row in _rows(path)[1:]), [])
+    # A run's own table goes by the run's name of today.
+    if named is not None and (not origin or RunFolder(path.parent).config.exists()):
+        return {"run": folder, "split": named["split"], "beam": f"beam {named['beam']}"}
+    if len(origin) != len(ORIGIN):
         return {"run": path.stem, "split": "", "beam": ""}
-    return {"run": run, "split": named["split"], "beam": f"beam {named['beam']}"}
+    run, split, beam = origin
+    return {"run": run, "split": split, "beam": f"beam {beam}"}
 
 
 @look()

@@ -20,6 +20,7 @@ from nmtflex.config import (
 )
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import atomic_file, check_contained
+from nmtflex.text.visible import visible
 
 if TYPE_CHECKING:
     from nmtflex.analysis.sweep import Point
@@ -34,8 +35,8 @@ def sweep(
     For runs with flexible attention. With --within it marks the smallest threshold that loses no
     more BLEU than that against none: take it on --split valid, and use it on the test data.
     """
-    from nmtflex.analysis.figures import check_matplotlib, trade_off
-    from nmtflex.analysis.sweep import as_csv, smallest_within
+    from nmtflex.analysis.figures import check_matplotlib
+    from nmtflex.analysis.sweep import smallest_within
     from nmtflex.analysis.sweep import sweep as sweep_thresholds
     from nmtflex.decoding.translator import open_translator
     from nmtflex.model.threshold import threshold_value
@@ -70,10 +71,7 @@ def sweep(
     chosen = None
     if config.within is not None:
         chosen = smallest_within(points, config.within, config.baseline)
-    with atomic_file(_with_ending(base, ".csv")) as file:
-        file.write(as_csv(points).encode())
-    title = f"{config.run.name}, {config.split}, beam {search.beam}"
-    write_figure(trade_off(points, title, chosen), _with_ending(base, ".png"))
+    written = _write(base, config, search.beam, points, chosen)
     _print(config, points, chosen)
     if chosen is not None:
         note(
@@ -86,7 +84,23 @@ def sweep(
             f"every threshold loses more than {config.within} BLEU against {config.baseline:g} on "
             f"{config.split}; the best is tau {best.tau:.4g} with {best.bleu:.2f}"
         )
-    note(f"wrote {_with_ending(base, '.csv')} and {_with_ending(base, '.png')}")
+    note(written)
+
+
+def _write(
+    base: Path, config: SweepConfig, beam: int, points: list[Point], chosen: Point | None
+) -> str:
+    """Write table and figure, and say so."""
+    from nmtflex.analysis.figures import trade_off
+    from nmtflex.analysis.sweep import as_csv
+
+    table, figure = _with_ending(base, ".csv"), _with_ending(base, ".png")
+    done = "replaced" if table.exists() or figure.exists() else "wrote"
+    run = visible(config.run.resolve().name)
+    with atomic_file(table) as file:
+        file.write(as_csv(points, (run, config.split, beam)).encode())
+    write_figure(trade_off(points, f"{run}, {config.split}, beam {beam}", chosen), figure)
+    return f"{done} {table} and {figure}"
 
 
 def _with_ending(base: Path, ending: str) -> Path:

@@ -127,6 +127,16 @@ def test_trade_offs_of_tables_and_of_runs(draw, run_of, tmp_path):
     assert "mine" in draw(tmp_path / "mine.csv")
 
 
+def test_trade_offs_of_tables_that_say_what_they_are_of(draw, tmp_path):
+    for split in ("valid", "test"):
+        (tmp_path / f"{split[0]}.csv").write_text(as_csv(POINTS, ("flex", split, 5)))
+    text = draw(tmp_path / "v.csv", tmp_path / "t.csv")
+    assert text.split("\n")[-3:] == ["flex · beam 5", "valid", "test"]
+    (tmp_path / "again.csv").write_text(as_csv(POINTS, ("flex", "test", 5)))
+    text = draw(tmp_path / "t.csv", tmp_path / "again.csv")
+    assert text.split("\n")[-3:] == ["flex · test · beam 5", "t", "again"]
+
+
 @pytest.mark.parametrize(
     ("kind", "axis", "more"),
     [("length", "BLEU (0 to 100)", ()),

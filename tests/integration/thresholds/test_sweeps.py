@@ -75,6 +75,9 @@ def test_sweep_as_json(self_taught, command_line, evaluate, tmp_path):
 def assert_files(base: Path, points: list[dict]) -> None:
     with base.with_name(base.name + ".csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
+    assert {(row["run"], row["split"], row["beam"]) for row in rows} == {
+        ("self-taught", "valid", "2")
+    }
     assert [float(row["tau"]) for row in rows] == [float(point["tau"]) for point in points]
     for name in ("bleu", "ribes", "cps", "seconds", "sentences"):
         assert [float(row[name]) for row in rows] == [point[name] for point in points]
@@ -90,7 +93,11 @@ def test_sweep_as_a_table(self_taught, command_line, tmp_path):
     assert {len(row) for row in rows} == {5}
     assert all(float(cell) >= 0 for row in rows[1:] for cell in row)
 
+    files = f"{tmp_path / 'v1.5.csv'} and {tmp_path / 'v1.5.png'}"
+    assert outcome.err.endswith(f"nmtflex: wrote {files}\n")
+
     outcome = command_line("sweep", self_taught, *sweep_options(tmp_path), "--within", 100)
+    assert outcome.err.endswith(f"nmtflex: replaced {files}\n")
     rows = [line.split("\t") for line in outcome.out.splitlines()]
     assert rows[0][-1] == "choice"
     assert [row[-1] for row in rows[1:]] == ["smallest within 100.0", "", ""]

@@ -35,6 +35,8 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
         (f"{HEADER}{'9' * 200_000}\n".encode(), "not a table of nmtflex sweep: field larger"),
         (f"{HEADER}0.2,much,,2,3,100\n".encode(), "could not convert string to float: 'much'"),
         (f"{HEADER}0.2,30,,2,3,100\n1,2\n".encode(), "table.csv:3: not a point of a sweep"),
+        (f"{HEADER}0.2,30,,2,3,100,a\n".encode(), "csv:2: not a point of a sweep: 7 columns"),
+        (f"{HEADER[:-1]},run\n0.2,30,,2,3,100,a\n".encode(), "not a table of nmtflex sweep, wh"),
     ],
 )
 def test_other_files_are_named(tmp_path, content, message):
@@ -77,8 +79,24 @@ def test_a_run_without_sweep(tmp_path):
         ("sweep-valid.csv", ["sweep-valid", "", ""]),
     ],
 )
-def test_the_name_of_a_table_says_what_it_is_of(name, expected):
-    assert list(table_facts(Path(name), "flex").values()) == expected
+def test_the_name_of_a_table_says_what_it_is_of(tmp_path, name, expected):
+    (tmp_path / name).write_text(as_csv(POINTS))
+    assert list(table_facts(tmp_path / name, "flex").values()) == expected
+
+
+def test_a_table_says_what_it_is_of(tmp_path):
+    for name in ("mine.csv", "sweep-test-beam5.csv"):
+        (tmp_path / name).write_text(as_csv(POINTS, ("a, b\u2028", "valid", 4)))
+        assert read_points(tmp_path / name) == POINTS
+        facts = table_facts(tmp_path / name, "folder")
+        assert facts == {"run": "a, b\u2028", "split": "valid", "beam": "beam 4"}
+
+
+def test_a_table_in_a_run_goes_by_the_name_of_the_run(tmp_path):
+    (tmp_path / "config.json").touch()
+    (tmp_path / "sweep-valid-beam4.csv").write_text(as_csv(POINTS, ("before", "valid", 4)))
+    facts = table_facts(tmp_path / "sweep-valid-beam4.csv", "now")
+    assert facts == {"run": "now", "split": "valid", "beam": "beam 4"}
 
 
 def test_a_curve_a_table(texts):

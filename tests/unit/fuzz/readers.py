@@ -14,7 +14,7 @@ import torch
 from mutations import Damage, Edit, damage, damage_json, damage_safetensors, damage_toml
 
 from nmtflex.analysis.learning import read_metrics
-from nmtflex.analysis.tradeoff import read_points
+from nmtflex.analysis.tradeoff import read_points, table_facts
 from nmtflex.cli.app import main
 from nmtflex.config import DeviceConfig, FinetuneConfig
 from nmtflex.corpus.store import TokenStore, open_prepared
@@ -45,7 +45,11 @@ best-by = "bleu"
 kind = "global"
 score = "general"
 """
-SWEEP = b"tau,bleu,ribes,cps,seconds,sentences\n0.5,30.1,0.7,3.2,1.5,500\ninf,30.4,,9.1,2.5,500\n"
+SWEEP = b"""\
+tau,bleu,ribes,cps,seconds,sentences,run,split,beam
+0.5,30.1,0.7,3.2,1.5,500,"a, b",valid,5
+inf,30.4,,9.1,2.5,500,"a, b",valid,5
+"""
 
 
 def make_files(folder: Path) -> None:
@@ -141,6 +145,11 @@ def read_kytea(folder: Path) -> None:
     check_model(read_model(path), path)
 
 
+def read_sweep(folder: Path) -> None:
+    read_points(folder / "sweep.csv")
+    table_facts(folder / "sweep.csv", "")
+
+
 class Target(NamedTuple):
     """A file, what is done to it, and what reads it."""
 
@@ -175,9 +184,7 @@ TARGETS = {
         lambda folder: read_metrics(RunFolder(folder / "run")) and None,
         250,
     ),
-    "sweep": Target(
-        "sweep.csv", damage, lambda folder: read_points(folder / "sweep.csv") and None, 250
-    ),
+    "sweep": Target("sweep.csv", damage, read_sweep, 250),
     "options": Target("options.toml", damage_toml, read_options, 100),
     "kytea": Target("model.kytea", damage, read_kytea, 30),
 }
