@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import typer
 
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note
-from nmtflex.cli.stages import cleaning_up, stages
+from nmtflex.cli.stages import Stages, cleaning_up, stages
 from nmtflex.config import GenerateCopyConfig, GenerateToyConfig, GenerateZipfConfig
 from nmtflex.text.visible import counted
+
+if TYPE_CHECKING:
+    from nmtflex.corpus.parallel import Splits
 
 generate_app = typer.Typer(no_args_is_help=True)
 app.add_typer(generate_app, name="generate", help="Write a made corpus.")
@@ -27,10 +33,10 @@ def toy(options: GenerateToyConfig) -> None:
     from nmtflex.corpus.toy import LANGUAGES, generate_toy
 
     parallel.refuse_existing(options.out, SPLITS, LANGUAGES)
-    splits = generate_toy(options)
-    parallel.write_splits(options.out, splits, LANGUAGES)
-    for line in parallel.describe(options.out, splits, LANGUAGES):
-        note(line)
+    with cleaning_up(), stages() as progress:
+        splits = generate_toy(options, progress=progress)
+        described = _write(options.out, splits, LANGUAGES, progress)
+    _tell(options, described, progress)
 
 
 @command(generate_app, "copy")
@@ -44,14 +50,16 @@ def copy(options: GenerateCopyConfig) -> None:
     from nmtflex.corpus.copy_task import LANGUAGES, generate_copy
 
     parallel.refuse_existing(options.out, SPLITS, LANGUAGES)
-    splits, repeated = generate_copy(options)
-    parallel.write_splits(options.out, splits, LANGUAGES)
-    for line in parallel.describe(options.out, splits, LANGUAGES):
-        note(line)
+    with cleaning_up(), stages() as progress:
+        splits, repeated = generate_copy(options, progress)
+        described = _write(options.out, splits, LANGUAGES, progress)
     for split, count in repeated.items():
         if count:
             verb = "repeats" if count == 1 else "repeat"
-            note(f"{split}: {counted(count, 'sequence')} {verb} others: there are few so short")
+            described.append(
+                f"{split}: {counted(count, 'sequence')} {verb} others: there are few so short"
+            )
+    _tell(options, described, progress)
 
 
 @command(generate_app, "zipf")
@@ -66,8 +74,26 @@ def zipf(options: GenerateZipfConfig) -> None:
 
     with cleaning_up(), stages() as progress:
         described = generate_zipf(options, progress)
+    _tell(options, described, progress)
+
+
+def _write(out: Path, splits: Splits, languages: tuple[str, str], progress: Stages) -> list[str]:
+    """Write the splits; return a line about each."""
+    from nmtflex.corpus import parallel
+
+    progress("writing", 0)
+    parallel.write_splits(out, splits, languages)
+    progress("counting words", 0)
+    return parallel.describe(out, splits, languages)
+
+
+def _tell(
+    options: GenerateToyConfig | GenerateCopyConfig | GenerateZipfConfig,
+    described: list[str],
+    progress: Stages,
+) -> None:
+    """Say what was written, and how long it took."""
     for line in described:
         note(line)
-    pairs = options.train + options.valid + options.test
-    speed = pairs / progress.total
+    speed = (options.train + options.valid + options.test) / progress.total
     note(f"{options.out}: made in {progress.total:.1f} seconds ({speed:,.0f} pairs a second)")

@@ -17,7 +17,7 @@ import random
 from typing import NamedTuple
 
 from nmtflex.config import GenerateCopyConfig
-from nmtflex.corpus.parallel import Splits
+from nmtflex.corpus.parallel import Progress, Splits, numbered
 
 LANGUAGES = ("src", "tgt")
 
@@ -31,8 +31,13 @@ class CopyTask(NamedTuple):
     repeated: dict[str, int]
 
 
-def generate_copy(config: GenerateCopyConfig) -> CopyTask:
-    """Draw the copy task; the same configuration draws the same sequences."""
+def generate_copy(config: GenerateCopyConfig, progress: Progress = lambda *_: None) -> CopyTask:
+    """Draw the copy task; the same configuration draws the same sequences.
+
+    Args:
+        config: What to draw.
+        progress: Called with what is being done and how many pairs are done.
+    """
     rng = random.Random(config.seed)
     width = len(str(config.vocabulary - 1))
     symbols = [f"s{number:0{width}}" for number in range(config.vocabulary)]
@@ -40,13 +45,14 @@ def generate_copy(config: GenerateCopyConfig) -> CopyTask:
     def draw(length: int) -> str:
         return " ".join(rng.choices(symbols, k=length))
 
-    drawn = {"train": [draw(rng.randint(1, config.max_length)) for _ in range(config.train)]}
+    places = numbered(config.train, "drawing train", progress)
+    drawn = {"train": [draw(rng.randint(1, config.max_length)) for _ in places]}
     seen = set(drawn["train"])
     repeated = {}
     for split, size in (("valid", config.valid), ("test", config.test)):
         drawn[split] = []
         repeated[split] = 0
-        for _ in range(size):
+        for _ in numbered(size, f"drawing {split}", progress):
             length = rng.randint(1, config.max_length)
             line = next((new for _ in range(_TRIES) if (new := draw(length)) not in seen), None)
             if line is None:

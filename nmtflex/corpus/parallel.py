@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,6 +13,17 @@ from nmtflex.text.visible import counted
 
 Pair = tuple[str, str]  # source line and target line
 Splits = dict[str, list[Pair]]  # split name to its pairs
+Progress = Callable[[str, int], None]  # told what is being done and how many pairs are done
+
+STEP = 1000  # pairs between two calls of it
+
+
+def numbered(size: int, stage: str, progress: Progress) -> Iterator[int]:
+    """Count the pairs of a stage from 0 on, and tell now and then how many are done."""
+    for number in range(size):
+        if not number % STEP:
+            progress(stage, number)
+        yield number
 
 
 def write_splits(out: Path, splits: Splits, languages: tuple[str, str]) -> None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import nmtflex
 from nmtflex.config import GenerateToyConfig
-from nmtflex.corpus.parallel import Pair, Splits
+from nmtflex.corpus.parallel import Pair, Progress, Splits, numbered
 from nmtflex.errors import DataError, OptionError
 
 LANGUAGES = ("en", "ja")
@@ -298,10 +298,19 @@ def toy_folder() -> Path:
     return inside if inside.is_dir() else package.parent / "data" / "toy"
 
 
-def generate_toy(config: GenerateToyConfig, grammar: Grammar | None = None) -> Splits:
+def generate_toy(
+    config: GenerateToyConfig,
+    grammar: Grammar | None = None,
+    progress: Progress = lambda *_: None,
+) -> Splits:
     """Draw the splits: no English and no Japanese sentence stands in two pairs, whatever the split.
 
     Test and validation are drawn first, so they stay as they are when ``--train`` alone changes.
+
+    Args:
+        config: What to draw.
+        grammar: What from, instead of the toy grammar.
+        progress: Called with what is being done and how many pairs are done.
 
     Raises:
         OptionError: The grammar has no more sentences.
@@ -310,28 +319,22 @@ def generate_toy(config: GenerateToyConfig, grammar: Grammar | None = None) -> S
     rng = random.Random(config.seed)
     seen: tuple[set[str], set[str]] = (set(), set())
     sizes = {"test": config.test, "valid": config.valid, "train": config.train}
-    drawn = {split: _draw_new(grammar, size, seen, rng) for split, size in sizes.items()}
+    drawn = {
+        split: [_draw_new(grammar, seen, rng) for _ in numbered(size, f"drawing {split}", progress)]
+        for split, size in sizes.items()
+    }
     return {split: drawn[split] for split in reversed(sizes)}
 
 
-def _draw_new(
-    grammar: Grammar, size: int, seen: tuple[set[str], set[str]], rng: random.Random
-) -> list[Pair]:
-    """Draw pairs of which neither side was seen before."""
-    pairs: list[Pair] = []
-    failures = 0
-    while len(pairs) < size:
+def _draw_new(grammar: Grammar, seen: tuple[set[str], set[str]], rng: random.Random) -> Pair:
+    """Draw a pair of which neither side was seen before."""
+    for _ in range(_PATIENCE):
         source, target = grammar.draw(rng)
-        if source in seen[0] or target in seen[1]:
-            failures += 1
-            if failures == _PATIENCE:
-                raise OptionError(
-                    f"the toy grammar gave no new sentence in {_PATIENCE:,} draws after "
-                    f"{len(seen[0]):,} pairs; lower --train, --valid or --test"
-                )
-            continue
-        failures = 0
-        seen[0].add(source)
-        seen[1].add(target)
-        pairs.append((source, target))
-    return pairs
+        if source not in seen[0] and target not in seen[1]:
+            seen[0].add(source)
+            seen[1].add(target)
+            return source, target
+    raise OptionError(
+        f"the toy grammar gave no new sentence in {_PATIENCE:,} draws after "
+        f"{len(seen[0]):,} pairs; lower --train, --valid or --test"
+    )

@@ -16,14 +16,13 @@ sentence change places two by two: 1 2 3 4 5 comes out as 2 1 4 3 5.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtflex.config import GenerateZipfConfig
-from nmtflex.corpus.parallel import describe_split, open_splits
+from nmtflex.corpus.parallel import Progress, describe_split, open_splits
 
 LANGUAGES = ("src", "tgt")
 OFFSET = 2.7  # Mandelbrot's, for English
@@ -43,7 +42,6 @@ ENDINGS = (
 MOST_SYLLABLES = 8
 
 Words = NDArray[np.int64]  # numbers of words, the most frequent one's is 0
-Progress = Callable[[str, int], None]
 
 
 class Spelling(NamedTuple):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from typer.testing import CliRunner
 
 from nmtflex.cli.generate import generate_app
+from nmtflex.corpus.parallel import numbered
 from nmtflex.errors import DataError, OptionError
 
 TOY = ["toy", "--train", "12", "--valid", "4", "--test", "3"]
@@ -79,8 +82,27 @@ def test_repeated_sequences_are_told(tmp_path):
     assert "nmtflex: valid: 5 sequences repeat others: there are few so short\n" in result.stderr
 
 
-def test_zipf_tells_its_stages_and_speed(tmp_path):
-    result = run(*ZIPF, "--out", tmp_path / "corpus")
-    assert "nmtflex: writing train\n" in result.stderr
-    assert f"nmtflex: {tmp_path / 'corpus'}: made in " in result.stderr
-    assert " pairs a second)\n" in result.stderr
+DRAWN = ["drawing test", "drawing valid", "drawing train", "writing", "counting words"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stages"),
+    [
+        (TOY, DRAWN),
+        (COPY, ["drawing train", "drawing valid", "drawing test", *DRAWN[3:]]),
+        (ZIPF, ["making words", "writing train", "writing valid", "writing test"]),
+    ],
+)
+def test_stages_what_was_written_and_its_speed_are_told(tmp_path, arguments, stages):
+    out = tmp_path / "corpus"
+    *told, train, valid, test, made = run(*arguments, "--out", out).stderr.splitlines()
+    assert told == [f"nmtflex: {stage}" for stage in stages]
+    for line, split, pairs in ((train, "train", 12), (valid, "valid", 4), (test, "test", 3)):
+        assert line.startswith(f"nmtflex: {out / split}: {pairs} pairs; ")
+    assert re.fullmatch(rf"nmtflex: {out}: made in \d+\.\d seconds \([\d,]+ pairs a second\)", made)
+
+
+def test_pairs_done_are_told_now_and_then():
+    told = []
+    list(numbered(2001, "drawing", lambda *done: told.append(done)))
+    assert told == [("drawing", 0), ("drawing", 1000), ("drawing", 2000)]
