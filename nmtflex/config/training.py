@@ -253,7 +253,10 @@ class AverageConfig(Config):
     run: Annotated[
         Path | None, Opt("Run folder to make (default: BASE_RUN-averageN, N from --last).")
     ] = None
-    last: Annotated[int, Opt("Checkpoints to average, the last ones.", ge=1)] = 5
+    last: Annotated[
+        int,
+        Opt("Checkpoints to average, the last ones; the run needs train --keep of as many.", ge=1),
+    ] = 5
 
     @property
     def out(self) -> Path:

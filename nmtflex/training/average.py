@@ -5,16 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from nmtflex.config import AverageConfig, DeviceConfig
+from nmtflex.config import AverageConfig, DeviceConfig, LoopConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import atomic_folder, check_contained, is_free, write_json
 from nmtflex.model.run import RunFolder, build_run, read_run_config, update_of
 from nmtflex.model.weights import model_tensors, read_weights, save_tensors
+from nmtflex.text.visible import counted
 from nmtflex.training.checkpoint import WEIGHTS, last_rate
 
 
@@ -42,7 +43,7 @@ def average_checkpoints(config: AverageConfig) -> Average:
         raise OptionError(f"--run {out.path} exists already; remove it or choose another folder")
     described = read_run_config(base)
     check_contained(base.path, RunError)
-    checkpoints = _last(base, config.last, made_by_average="average" in described)
+    checkpoints = _last(base, config.last, described)
     files = [checkpoint / WEIGHTS for checkpoint in checkpoints]
     cpu = DeviceConfig(device="cpu", threads=torch.get_num_threads())
     shapes = model_tensors(build_run(config.base_run, files[0], cpu).model)
@@ -65,7 +66,7 @@ def average_checkpoints(config: AverageConfig) -> Average:
     return Average(out, updates)
 
 
-def _last(folder: RunFolder, count: int, made_by_average: bool) -> list[Path]:
+def _last(folder: RunFolder, count: int, config: dict[str, Any]) -> list[Path]:
     """Return the last checkpoints, the oldest first.
 
     Raises:
@@ -74,16 +75,22 @@ def _last(folder: RunFolder, count: int, made_by_average: bool) -> list[Path]:
     found = folder.updates()
     if len(found) >= count:
         return found[-count:]
-    if made_by_average:
+    if "average" in config:
         raise RunError(
             f"{folder.path} was made by nmtflex average and has no checkpoints of a training; "
             f"give the run that it was made of"
         )
     kept = f" (of updates {', '.join(str(update_of(path)) for path in found)})" if found else ""
+    keep = config.get("train", {}).get("keep")
+    if type(keep) is not int:  # a run of an early state, or spoilt
+        keep = LoopConfig.__dataclass_fields__["keep"].default
+    if keep < count:
+        remedy = f"its training has --keep {keep}; train on with --keep {count} and"
+    else:
+        remedy = f"its training has --keep {keep} and made no more yet; train on with"
     raise RunError(
-        f"{folder.path} has {len(found)} checkpoints{kept}, fewer than --last {count}: nmtflex "
-        f"train keeps the last 2 unless --keep says more; train on with --keep {count}"
-        + (f", or give --last {len(found)}" if found else "")
+        f"{folder.path} has {counted(len(found), 'checkpoint')}{kept}, fewer than --last {count}: "
+        f"{remedy} more --epochs or --updates" + (f", or give --last {len(found)}" if found else "")
     )
 
 

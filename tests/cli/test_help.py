@@ -95,11 +95,13 @@ def test_fixed_spellings():
     ("name", "words"),
     [
         ("train", ["--attention", "[default: global]", "[default: 0.001]", "Attention: global"]),
+        ("report", ["[default: 1000]", "the page without any 5 MB: Plotly's script"]),
+        ("average", ["[default: 5]", "the run needs train --keep of as many"]),
         ("eval", ["--beam", "[default: 5]", "(default 13a)"]),
         ("preprocess", ["--bpe", "[default: 0]", "--source-lang", "[required]"]),
     ],
 )
-def test_help_mentions_defaults(command_line, name, words):
+def test_help_mentions_defaults_and_what_they_cost(command_line, name, words):
     text = " ".join(command_line(name, "--help").out.replace("│", " ").split())
     assert [word for word in words if word not in text] == []
 

@@ -108,17 +108,35 @@ def test_an_unvalidated_run_can_be_averaged(run) -> None:
     assert average(run).folder.best.is_file()
 
 
-def test_too_few_checkpoints(run) -> None:
-    message = (
-        r"tiny has 4 checkpoints \(of updates 40, 80, 120, 160\), fewer than --last 5: .* the last "
-        r"2 unless --keep says more; train on with --keep 5, or give --last 4$"
-    )
-    with pytest.raises(RunError, match=message):
+@pytest.mark.parametrize(
+    ("train", "remedy"),
+    [
+        ({}, "has --keep 2; train on with --keep 5 and"),
+        ({"keep": 4}, "has --keep 4; train on with --keep 5 and"),
+        ({"keep": "4"}, "has --keep 2; train on with --keep 5 and"),
+        ({"keep": 5}, "has --keep 5 and made no more yet; train on with"),
+    ],
+)
+def test_too_few_checkpoints(run, train, remedy) -> None:
+    config = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps(config | {"train": train}))
+    with pytest.raises(RunError) as caught:
         average(run, 5)
+    assert str(caught.value) == (
+        f"{run} has 4 checkpoints (of updates 40, 80, 120, 160), fewer than --last 5: its training "
+        f"{remedy} more --epochs or --updates, or give --last 4"
+    )
+
+
+def test_no_checkpoints(run) -> None:
     for update in UPDATES:
         shutil.rmtree(checkpoint(run, update))
-    with pytest.raises(RunError, match=r"has 0 checkpoints, fewer than --last 1: .* --keep 1$"):
+    with pytest.raises(RunError) as caught:
         average(run, 1)
+    assert str(caught.value) == (
+        f"{run} has 0 checkpoints, fewer than --last 1: its training has --keep 2 and made no more "
+        f"yet; train on with more --epochs or --updates"
+    )
 
 
 def test_an_average_has_no_checkpoints_of_its_own(run) -> None:
