@@ -26,7 +26,8 @@ class ReportConfig(Config):
         int,
         Opt(
             "Sentences to explore, the first of the split, 0 for none; scores are of the whole "
-            "split. A sentence of 25 words takes some 2 kB a run, one of 150 characters 50 kB.",
+            "split. A sentence of 25 words takes some 2 kB a run, one of 150 characters 50 kB, and "
+            "the page without any 5 MB: Plotly's script, which draws the charts.",
             ge=0,
         ),
     ] = 1000
