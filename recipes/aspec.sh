@@ -9,7 +9,7 @@ export REMEDY="set DATA to the folder of ASPEC-JE, from https://jipsti.jst.go.jp
   "KyTea, from http://www.phontron.com/kytea/model.html"
 KYTEA_MODEL=$(CDPATH='' cd -- "$(dirname "$KYTEA_MODEL")" && pwd)/$(basename "$KYTEA_MODEL")
 # Before days of training, and not after them.
-echo | $NMTFLEX tokenize --wat ja --kytea-model "$KYTEA_MODEL" > /dev/null ||
+$NMTFLEX tokenize --wat ja --kytea-model "$KYTEA_MODEL" <<< "" > /dev/null ||
   stop "$NMTFLEX cannot cut text by KYTEA_MODEL=$KYTEA_MODEL; see the line above"
 VALID=${VALID:-dev.txt}
 TEST=${TEST:-test.txt}

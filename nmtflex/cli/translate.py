@@ -20,6 +20,7 @@ from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
 from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig, ThresholdConfig
 from nmtflex.errors import OptionError
+from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
     from nmtflex.decoding.translator import Opened, Translation, Translator
@@ -221,6 +222,6 @@ def _progress(quiet: bool) -> Iterator[Callable[[int, int], None]]:
         yield report
     seconds = time.perf_counter() - start
     note(
-        f"{sentences:,} sentences in {seconds:.1f} s, {sentences / seconds:,.1f} sentences/s, "
-        f"{tokens / seconds:,.0f} tokens/s"
+        f"{counted(sentences, 'sentence')} in {seconds:.1f} s, "
+        f"{sentences / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} tokens/s"
     )
