@@ -31,7 +31,7 @@ install: $(installed)
 $(installed): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "nmtflex needs Python 3.11 or newer, and found none; \
 	install it, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)
 	$(bin)/python -m pip install --quiet --disable-pip-version-check \
 		--constraint constraints.txt --editable '.[dev]'
 	touch $@

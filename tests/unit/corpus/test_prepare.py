@@ -212,7 +212,7 @@ def test_a_failure_leaves_nothing_behind(write, run, tmp_path):
 @pytest.mark.parametrize("longer", [2, 2500])
 def test_files_of_different_line_counts(write, run, longer):
     train = write("train", "a\n" * longer, "x\n")
-    message = rf"train\.en has {longer} lines but .*train\.ja has 1;"
+    message = rf"train\.en has {longer:,} lines but .*train\.ja has 1;"
     with pytest.raises(DataError, match=message):
         run(train=[train])
 
