@@ -14,23 +14,30 @@ TINY = ["--embedding-size", "4", "--encoder-size", "4", "--decoder-size", "4"]
 BATCHES = ["--batch-sentences", "1", "--threads", "1", "--device", "cpu"]
 
 
-def run(folder, *arguments, text=""):
+# Starts a command and writes the memory that it took at most, in kB, to a file. A process of its
+# own: Linux counts the memory of the process that starts another to that other's.
+MEASURE = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+with open(sys.argv[1], "w") as file:
+    file.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(code)
+"""
+
+
+def run(folder, *arguments, text=None):
     """What a command writes, what it says, and its memory at most, in GB."""
-    files = [folder / name for name in ("stdin", "stdout", "stderr")]
-    files[0].write_text(text)
-    with files[0].open() as inputs, files[1].open("w") as written, files[2].open("w") as told:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "nmtflex", *map(str, arguments)],
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            stdin=inputs,
-            stdout=written,
-            stderr=told,
-        )
-        # Of this process; getrusage's RUSAGE_CHILDREN would tell of other tests' too.
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, files[2].read_text()
-    return files[1].read_text(), files[2].read_text(), used.ru_maxrss / 1e6
+    command = [sys.executable, "-m", "nmtflex", *map(str, arguments)]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, folder / "memory", *command],
+        input=text,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr, int((folder / "memory").read_text()) / 1e6
 
 
 @pytest.mark.parametrize(
