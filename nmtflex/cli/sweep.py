@@ -43,13 +43,11 @@ def sweep(
     from nmtflex.scoring.run_scores import read_split
 
     check_matplotlib()
-    if config.run.is_file():
-        raise RunError(f"{config.run} is a file; give the folder that nmtflex train --run made")
     base = config.output or config.run / f"sweep-{config.split}-beam{search.beam}"
-    if not base.parent.is_dir():
-        raise OptionError(f"--output {base}: there is no folder {base.parent}")
     if config.output is None:
         check_contained(config.run, RunError)
+    elif not base.parent.is_dir():
+        raise OptionError(f"--output {base}: there is no folder {base.parent}")
     opened = open_translator(config.run, search, ThresholdConfig(), batch, device)
     if not opened.run.model.decoder.attention.gated:
         raise OptionError(

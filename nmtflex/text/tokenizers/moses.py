@@ -87,10 +87,10 @@ class MosesTokenizer(Tokenizer):
 
 def remark(description: Mapping[str, Any]) -> str | None:
     """Say of a tokenizer's description that its language is none that Moses knows, or nothing."""
-    from sacremoses.corpus import NonbreakingPrefixes
-
     if description["name"] != MosesTokenizer.name:
         return None
+    from sacremoses.corpus import NonbreakingPrefixes
+
     language = description["language"]
     if _short(language) in NonbreakingPrefixes().available_langs.values():
         return None
