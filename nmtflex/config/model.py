@@ -50,6 +50,13 @@ class ModelConfig(Config):
     attentional: Annotated[
         bool, Opt("luong: predict from tanh(W [h; c]) instead of from [h; c].")
     ] = True
+    deep_output: Annotated[
+        bool,
+        Opt(
+            "bahdanau: predict from the state, the previous word and the context (Bahdanau et al.) "
+            "instead of from the state alone (Shu and Nakayama)."
+        ),
+    ] = False
     tie_embeddings: Annotated[
         Literal["none", "target", "all"],
         Opt(
@@ -108,6 +115,8 @@ class ModelConfig(Config):
         faults = self.attention.faults_in(self)
         if self.decoder == "bahdanau" and not (self.input_feeding and self.attentional):
             faults.append("--no-input-feeding and --no-attentional need --decoder luong")
+        if self.decoder == "luong" and self.deep_output:
+            faults.append("--deep-output needs --decoder bahdanau")
         if self.tie_embeddings != "none" and self.output_size != self.embedding_size:
             faults.append(
                 f"--tie-embeddings {self.tie_embeddings} needs an output layer that reads "

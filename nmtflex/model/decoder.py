@@ -1,7 +1,7 @@
 """The decoders: one step from a state and the previous word to the vector that predicts the next.
 
 Legend: N hypotheses (or sentences in training), E embedding units, D decoder units, C context
-units, G gate units, O output units.
+units, G gate units and whatever else a word brings into a step, O output units.
 
 The state is a flat tuple of tensors [N, ...]: the cells' parts from the bottom layer up, then what
 the decoder feeds itself, then the attention mechanism's own. The search reorders it blindly.
@@ -39,6 +39,7 @@ class Decoder(nn.Module, ABC):
         self.stack = stack
         self.attention = attention
         self.output_size = output_size
+        self.word_size = stack.embedding_gates.out_features  # G
         self.bridge = nn.Linear(encoded_size, stack.state_size * size)
 
     def start(self, encoded: Encoded) -> State:
@@ -79,6 +80,33 @@ class Decoder(nn.Module, ABC):
         """
 
 
+class DeepOutput(nn.Module):
+    """Predict from the new state, the previous word and the context.
+
+    Bahdanau, Cho and Bengio (2015), eq. 4 and appendix A.2.2, each t[t] the larger one of a pair::
+
+        u[t] = U h[t] + V i[t] + C c[t] + b          2 D units
+        t[t] = max of u[t, 2j] and u[t, 2j + 1]      D units, j = 0 .. D - 1
+
+    Departure: the appendix has the old state h[t-1] here; eq. 4 has the new one, and so have we.
+
+    Args:
+        embedding_size: E, units of i[t].
+        context_size: C, units of c[t].
+        size: D.
+    """
+
+    def __init__(self, embedding_size: int, context_size: int, size: int) -> None:
+        super().__init__()
+        self.words = nn.Linear(embedding_size, 2 * size)  # known for all steps beforehand
+        self.joint = Product(size + context_size, 2 * size, bias=False)
+
+    def forward(self, words: Tensor, h: Tensor, context: Tensor) -> Tensor:
+        """Return t[t] [N, D] from ``words(i[t])`` [N, 2 D], h[t] [N, D] and c[t] [N, C]."""
+        joined = words + self.joint(torch.cat([h, context], dim=1))
+        return joined.unflatten(1, (-1, 2)).amax(2)
+
+
 class BahdanauDecoder(Decoder):
     """Attend with the old state, feed the context into the cell, predict from the new state.
 
@@ -87,7 +115,37 @@ class BahdanauDecoder(Decoder):
         c[t] = attention(h[t-1], i[t])
         h[t] = cell([i[t]; c[t]], h[t-1])
         p(y[t]) = softmax(W h[t] + b)
+
+    Bahdanau et al. predict from t[t] of ``DeepOutput`` instead of h[t], which sees the previous
+    word and the context, too.
+
+    Args:
+        stack: The cells.
+        attention: The mechanism.
+        encoded_size: Units of the encoder's final state.
+        size: D, also the units of the output vector.
+        deep: The deep output, or None to predict from h[t] alone.
     """
+
+    def __init__(
+        self,
+        stack: Stack,
+        attention: Attention,
+        encoded_size: int,
+        size: int,
+        deep: DeepOutput | None,
+    ) -> None:
+        super().__init__(stack, attention, encoded_size, size, size)
+        self.deep = deep
+        if deep is not None:
+            self.word_size += deep.words.out_features
+
+    def input_gates(self, embedded: Tensor) -> Tensor:
+        """Return the words' side of the gates and of the deep output; see ``Decoder``."""
+        gates = super().input_gates(embedded)
+        if self.deep is None:
+            return gates
+        return torch.cat([gates, self.deep.words(embedded)], dim=-1)
 
     def forward(
         self,
@@ -103,8 +161,13 @@ class BahdanauDecoder(Decoder):
         context, attending, seen = self.attention(
             cells[self.stack.top], feedback, memory, rows, attending, trace
         )
+        if self.deep is None:
+            cells = self.stack(gates, context, cells)
+            return cells[self.stack.top], cells + attending, seen
+        gates, words = gates.tensor_split((-self.deep.words.out_features,), dim=1)
         cells = self.stack(gates, context, cells)
-        return cells[self.stack.top], cells + attending, seen
+        output = self.deep(words, cells[self.stack.top], context)
+        return output, cells + attending, seen
 
 
 class LuongDecoder(Decoder):

@@ -42,8 +42,7 @@ def freeze(model: Seq2Seq, int8: bool = False) -> None:
 def _tabulate(model: Seq2Seq) -> None:
     """Make the table of words, unless it is too large."""
     embedding, decoder = model.target_embedding, model.decoder
-    gate_units = decoder.stack.embedding_gates.out_features
-    if model.target_size * gate_units > LARGEST_TABLE:
+    if model.target_size * decoder.word_size > LARGEST_TABLE:
         return
     with model.precision():
         embedded = embedding(torch.arange(model.target_size, device=model.device))

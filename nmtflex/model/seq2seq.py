@@ -20,7 +20,7 @@ from nmtflex.kernels.products import Product, one_gradient
 from nmtflex.kernels.words import best_words
 from nmtflex.model.cells import Stack
 from nmtflex.model.cross_entropy import cross_entropy
-from nmtflex.model.decoder import BahdanauDecoder, Decoder, LuongDecoder
+from nmtflex.model.decoder import BahdanauDecoder, Decoder, DeepOutput, LuongDecoder
 from nmtflex.model.embedding import Embedding
 from nmtflex.model.encoder import Encoder
 
@@ -368,7 +368,10 @@ def _build_decoder(config: ModelConfig, source_length: int) -> Decoder:
         )
 
     if config.decoder == "bahdanau":
-        return BahdanauDecoder(stack(context_size), attention, states_size, size, size)
+        deep = None
+        if config.deep_output:
+            deep = DeepOutput(config.embedding_size, context_size, size)
+        return BahdanauDecoder(stack(context_size), attention, states_size, size, deep)
     fed_size = (size if config.attentional else context_size) if config.input_feeding else 0
     return LuongDecoder(
         stack(fed_size),

@@ -250,6 +250,7 @@ def test_wrong_devices(device):
         ({"attention": GlobalConfig(score="dot"), "decoder_size": 300}, r"\(512\), not 300"),
         ({"input_feeding": False}, "--no-input-feeding and --no-attentional need --decoder luong"),
         ({"attentional": False}, "--no-input-feeding and --no-attentional need --decoder luong"),
+        ({"decoder": "luong", "deep_output": True}, "--deep-output needs --decoder bahdanau"),
         (
             {"tie_embeddings": "target", "embedding_size": 128},
             r"--tie-embeddings target needs .* \(128\) units, not 256; add --bottleneck 128",

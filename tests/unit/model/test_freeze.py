@@ -31,6 +31,7 @@ CASES = [
     *({"attention": attention, "decoder": decoder}
       for attention in ATTENTIONS for decoder in ("bahdanau", "luong")),
     {"cell": "gru"},
+    {"deep_output": True},
     {"cell": "gru", "decoder": "luong", "input_feeding": False},
     {"decoder_layers": 2, "decoder": "luong"},
     {"cell": "gru", "decoder_layers": 2},

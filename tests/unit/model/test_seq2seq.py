@@ -20,6 +20,7 @@ ATTENTION = [variant() for variant in AttentionConfig.variants().values()] + [
 ]
 DECODERS = [
     {"decoder": "bahdanau"},
+    {"decoder": "bahdanau", "deep_output": True},
     {"decoder": "luong"},
     {"decoder": "luong", "input_feeding": False},
     {"decoder": "luong", "attentional": False},
