@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from nmtflex.cli.app import main
 from nmtflex.config import FORMAT, AttentionConfig, GlobalConfig, ModelConfig
 from nmtflex.files import write_json
+
+# Nothing depends on how fast the machine is, or on what else it does.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 class Outcome(NamedTuple):

@@ -70,9 +70,10 @@ def beam_search(
     produced. Candidates of equal log-probability rank by lowest word id, then by their
     hypothesis's rank; nothing depends on the other sentences of the batch.
 
-    A hypothesis whose score could not come up to that of the ``wanted`` best finished ones of its
-    sentence, even if all words to come were certain and as many as the maximum length allows, is
-    given up: what is lost is no more than candidates that it would have kept out of the beam.
+    A sentence also ends when none of its live hypotheses can reach the score of its ``wanted`` best
+    finished ones any more, even if all words to come were certain and as many as the maximum length
+    allows. This changes none of the ``wanted`` best. Giving up single hypotheses would: one of
+    their continuations might take a slot that another candidate takes instead.
 
     Args:
         models: One, or several whose probabilities are averaged, in evaluation mode.
@@ -82,7 +83,8 @@ def beam_search(
         wanted: How many translations of each sentence are asked for; None for the whole beam.
 
     Returns:
-        Each sentence's hypotheses, by score, the best first, ``wanted`` at least if found.
+        Each sentence's hypotheses, by score, the best first: the ``wanted`` best that the whole
+        search would find, perhaps more.
 
     Raises:
         RunError: The model predicts NaN, or gives every continuation the probability 0.
@@ -112,7 +114,7 @@ def beam_search(
         ended.append(chosen.select(at_end))
         slots.index_add_(0, ended[-1].rows, torch.full_like(ended[-1].rows, -1))
         bar.raise_by(ended[-1], len(live) + 1)
-        beam = chosen.select(~at_end & bar.within_reach(chosen))
+        beam = chosen.select(~at_end & bar.open_sentences(chosen, ~at_end)[chosen.rows])
         live.append(beam)
         ensemble.select(beam.parents)
     if tally is not None:
@@ -145,11 +147,13 @@ class Bar:
         wanted = self._best.shape[1]
         self._best = torch.cat([self._best, scores], dim=1).topk(wanted).values
 
-    def within_reach(self, beam: Beam) -> Tensor:
-        """Tell which hypotheses [N] may still come up to the bar of their sentence."""
+    def open_sentences(self, beam: Beam, live: Tensor) -> Tensor:
+        """Return which sentences [B] have a hypothesis that is ``live`` [N] and may reach the bar."""
         # A little is allowed for rounding, after which a logarithm may be above 0.
         highest = (1 - 1e-6) * beam.totals / self._longest[beam.rows]
-        return highest >= self._best[beam.rows, -1]
+        hopeful = live & (highest >= self._best[beam.rows, -1])
+        count = torch.zeros_like(self._longest)
+        return count.index_add_(0, beam.rows, hopeful.to(count.dtype)) > 0
 
 
 class Sentences:

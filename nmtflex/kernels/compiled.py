@@ -8,6 +8,8 @@ from typing import Any
 from numba import float32, njit
 from numba.extending import overload
 
+from nmtflex.kernels.code_cache import CodeCache
+
 # A division by zero gives inf or NaN, as in numpy: a test for it would keep loops from running on
 # vectors. Products and sums fuse. Nothing may assume that NaN and infinity do not come.
 EXACT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
@@ -32,16 +34,14 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 def entry(parallel: bool = False, rounding: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function that Python calls, and keep the code on disk for the next process.
 
-    It is kept beside the source, or in the user's cache folder where that cannot be written. Where
-    neither can, each process compiles for itself. With ``rounding`` the code is ``ROUNDED``.
+    ``code_cache`` says where it is kept. With ``rounding`` the code is ``ROUNDED``.
     """
     options = ROUNDED if rounding else SUMS
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
-        try:
-            return njit(function, parallel=parallel, cache=True, **options)
-        except RuntimeError:  # numba has no place for its cache
-            return njit(function, parallel=parallel, **options)
+        loop = njit(function, parallel=parallel, **options)
+        loop._cache = CodeCache(function)  # what cache=True would set to numba's own
+        return loop
 
     return compile_lazily
 

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -209,10 +208,9 @@ def test_a_signal_saves_the_state_and_says_so_once(prepared, tmp_path, number):
         command("train", prepared, "--run", run, *options), stderr=subprocess.PIPE, text=True
     ) as process:
         wait_for_rows(run / "metrics.csv", 20)
-        began = time.monotonic()
         process.send_signal(number)
         _, err = process.communicate(timeout=UNTIL)
-    assert time.monotonic() - began < 25  # torchrun kills after 30
+    assert "SIGKILL" not in err  # which torchrun sends where a process does not end by itself
     lines = [line for line in err.splitlines() if line.startswith("nmtflex: error")]
     assert len(lines) == 1
     assert f"stopped by {number.name} at update" in lines[0]

@@ -49,7 +49,7 @@ def test_a_signal_saves_the_state_and_resuming_equals_an_unbroken_run(
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         wait_for_rows(tmp_path / "cut" / "metrics.csv", 20)
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=900)
     assert process.returncode == 128 + number
     assert f"stopped by {number.name} at update" in err.splitlines()[-1]
     assert "Traceback" not in err

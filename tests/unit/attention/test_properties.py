@@ -30,9 +30,9 @@ from nmtflex.kernels import Penalty
 from nmtflex.model.seq2seq import build_model
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
-FEW = settings(max_examples=20, deadline=None, derandomize=True)
-SOME = settings(max_examples=40, deadline=None, derandomize=True)
-MANY = settings(max_examples=120, deadline=None, derandomize=True)
+FEW = settings(max_examples=20, derandomize=True)
+SOME = settings(max_examples=40, derandomize=True)
+MANY = settings(max_examples=120, derandomize=True)
 DTYPES = st.sampled_from([torch.float32, torch.float64])
 GATES = st.sampled_from([0.0, 1.0, 5e-324, 1e-40, 1e-30, 1e-8]) | st.floats(0, 1)
 SIGMAS = st.sampled_from([0.5, 1.5, 5.0]) | st.floats(0.1, 20)

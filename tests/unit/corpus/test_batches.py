@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtflex.corpus.batches import Batches
@@ -127,7 +127,6 @@ def first_order(source, target, budget, seed, epoch):
 with_empty = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=60)
 
 
-@settings(deadline=None)  # the first example may wait for a compiler
 @given(with_empty.filter(lambda pairs: any(s for s, _ in pairs)), st.integers(1, 90))
 def test_the_order_is_what_its_definition_says(pairs, budget):
     source, target = zip(*pairs, strict=True)
@@ -140,7 +139,6 @@ def lengths_of(order, source, target):
     return [[(source[pair], target[pair]) for pair in batch] for batch in order]
 
 
-@settings(deadline=None)  # the first example may wait for a compiler
 @given(with_empty.filter(lambda pairs: any(s for s, _ in pairs)), st.integers(1, 90))
 def test_a_large_corpus_has_the_same_batches_but_for_pairs_alike(pairs, budget):
     source, target = zip(*pairs, strict=True)

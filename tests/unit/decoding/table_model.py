@@ -105,12 +105,8 @@ def slow_beam_search(
     beam: int,
     alpha: float,
     limit: int,
-    wanted: int | None = None,
 ) -> list[tuple[list[int], float, float]]:
-    """Beam search of one sentence in plain loops: (ids, score, log-probability), best first.
-
-    With ``wanted``, what could not come up to so many of the finished ones is given up.
-    """
+    """Beam search of one sentence in plain loops: (ids, score, log-probability), best first."""
     live: list[tuple[list[int], float]] = [([], 0.0)]
     finished: list[tuple[list[int], float, float]] = []
     while live:
@@ -120,14 +116,12 @@ def slow_beam_search(
                 if token in {PAD_ID, BOS_ID} or (len(ids) == limit and token != EOS_ID):
                     continue
                 candidates.append((-(total + value), token, rank))
-        extended = []
+        continued = []
         for cost, token, rank in sorted(candidates)[: beam - len(finished)]:
             ids = live[rank][0]
             if token == EOS_ID:
                 finished.append((ids, -cost / (len(ids) + 1) ** alpha, -cost))
             else:
-                extended.append(([*ids, token], -cost))
-        scores = sorted((score for _, score, _ in finished), reverse=True)
-        bar = scores[wanted - 1] if wanted and len(scores) >= wanted else -torch.inf
-        live = [pair for pair in extended if pair[1] / (limit + 1) ** alpha >= bar]
+                continued.append(([*ids, token], -cost))
+        live = continued
     return sorted(finished, key=lambda item: -item[1])

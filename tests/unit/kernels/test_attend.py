@@ -110,13 +110,13 @@ def agree(problem: Problem) -> None:
         torch.testing.assert_close(other, part, rtol=tolerance, atol=tolerance * scale)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(problems(torch.float32))
 def test_fast_equals_reference_in_float32(problem):
     agree(problem)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(problems(torch.float64))
 def test_fast_equals_reference_in_float64(problem):
     agree(problem)

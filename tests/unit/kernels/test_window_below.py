@@ -20,7 +20,7 @@ FOCUS = st.one_of(st.floats(-2, 45, width=32), st.integers(-4, 90).map(lambda tw
 def test_it_holds_the_positions_with_a_penalty_below(kernels, dtype, monkeypatch):
     monkeypatch.setenv("NMTFLEX_KERNELS", kernels)
 
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(
         tau=st.sampled_from([0.0, 0.05, 0.35, 1.38, 1e9, 1e39, math.inf]),
         gate=st.one_of(st.just(0.0), st.just(1.0), st.floats(0, 1, width=32)),

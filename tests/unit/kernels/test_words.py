@@ -85,7 +85,7 @@ def by_definition(logits, count, never, only):
 
 
 @BOTH
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_the_best_words_are_those_of_a_sort(kernels, data):
     words, rows = data.draw(st.sampled_from([3, 16, 63, 64, 65, 200])), data.draw(st.integers(1, 4))
