@@ -148,7 +148,7 @@ class Bar:
         self._best = torch.cat([self._best, scores], dim=1).topk(wanted).values
 
     def open_sentences(self, beam: Beam, live: Tensor) -> Tensor:
-        """Return which sentences [B] have a hypothesis that is ``live`` [N] and may reach the bar."""
+        """Return which sentences [B] have a ``live`` [N] hypothesis that may reach the bar."""
         # A little is allowed for rounding, after which a logarithm may be above 0.
         highest = (1 - 1e-6) * beam.totals / self._longest[beam.rows]
         hopeful = live & (highest >= self._best[beam.rows, -1])

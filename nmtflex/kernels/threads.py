@@ -13,10 +13,9 @@ GRAIN = 1 << 16
 
 
 def _start() -> None:
-    """Start numba's threads.
+    """Start numba's threads, which are others than PyTorch's; ``waiting`` keeps them apart.
 
-    Numba has OpenMP use all cores then. PyTorch's threads are the same ones, which is well: none of
-    them waits in another's way. But their number is the user's choice.
+    Numba has OpenMP use all cores then, but their number is the user's choice.
     """
     chosen = torch.get_num_threads()
     numba.get_num_threads()
@@ -36,6 +35,11 @@ def most_threads() -> int:
 def threads_for(units: int) -> int:
     """Return how many threads are worth their while for some units of keys and values."""
     return max(1, min(most_threads(), units // GRAIN))
+
+
+def several_may_run() -> bool:
+    """Whether two threads may run parallel loops at the same time; numba's own layer ends then."""
+    return numba.threading_layer() != "workqueue"  # type: ignore[attr-defined]
 
 
 def run(loop: Any, threads: int, *arguments: Any) -> None:

@@ -27,6 +27,11 @@ def open_device(config: DeviceConfig) -> torch.device:
             raise OptionError(f"--device {config.device}: {count} CUDA devices found; use cpu")
         if config.dtype == "bfloat16" and not torch.cuda.is_bf16_supported():
             raise OptionError(f"--dtype bfloat16: {torch.cuda.get_device_name(device)} has none")
+    else:
+        # Imported where needed: numba takes half a second.
+        from nmtflex.kernels.waiting import watch
+
+        watch()
     return device
 
 
