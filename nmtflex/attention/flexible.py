@@ -13,7 +13,7 @@ from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import FlexibleConfig
 from nmtflex.kernels import Penalty, Source, Window, attend, whole_sentences
 from nmtflex.kernels.pointwise import gate
-from nmtflex.kernels.products import Product
+from nmtflex.kernels.products import Linear, Product
 from nmtflex.kernels.threshold import window_below
 
 
@@ -37,7 +37,7 @@ class Gate(nn.Module):
         self.v = nn.Linear(sizes.keys, 1, bias=feedback)
         self.word: nn.Module | None = None
         if feedback:
-            self.word = nn.Linear(sizes.feedback, sizes.keys, bias=False)
+            self.word = Linear(sizes.feedback, sizes.keys, bias=False)
             bound = 1 / math.sqrt(sizes.query + sizes.feedback)  # of W as one matrix
             nn.init.uniform_(self.state.weight, -bound, bound)
             nn.init.uniform_(self.word.weight, -bound, bound)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.grouping import Groups
 from nmtflex.config import MemoryConfig
-from nmtflex.kernels.products import Product
+from nmtflex.kernels.products import Linear, Product
 
 
 class Slots(NamedTuple):
@@ -48,7 +48,7 @@ class MemoryAttention(Attention):
     def __init__(self, sizes: Sizes, config: MemoryConfig) -> None:
         super().__init__()
         self.context_size = sizes.states
-        self.alpha = nn.Linear(sizes.states, config.K, bias=False)
+        self.alpha = Linear(sizes.states, config.K, bias=False)
         self.beta = Product(sizes.query, config.K, bias=False)
         self.config = config
         self.source_length = sizes.source_length

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtflex.attention.base import Sizes
-from nmtflex.kernels.products import Product
+from nmtflex.kernels.products import Linear, Product
 
 
 class Score(nn.Module, ABC):
@@ -43,7 +43,7 @@ class AdditiveScore(Score):
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         self.query = Product(sizes.query, sizes.keys)
-        self.states = nn.Linear(sizes.states, sizes.keys, bias=False)
+        self.states = Linear(sizes.states, sizes.keys, bias=False)
         self.v = nn.Parameter(torch.empty(sizes.keys))
         nn.init.uniform_(self.v, -1 / math.sqrt(sizes.keys), 1 / math.sqrt(sizes.keys))
 
@@ -64,7 +64,7 @@ class GeneralScore(Score):
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
-        self.states = nn.Linear(sizes.states, sizes.query, bias=False)
+        self.states = Linear(sizes.states, sizes.query, bias=False)
         self.v = None
 
     def keys(self, states: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from nmtflex.kernels.heap import rounded
 from nmtflex.kernels.words import room_for_logits
 
 Frozen = Callable[[Tensor, Tensor | None], Tensor]  # x [M, C] and b [O] to x W^T + b [M, O]
@@ -40,6 +41,17 @@ def serves(weight: Tensor) -> bool:
 
 def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+
+
+class Linear(nn.Linear):
+    """``nn.Linear`` for all steps or positions of a batch at once: x W^T + b."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return [.., O] of [.., C]."""
+        if not torch.is_autocast_enabled(x.device.type):
+            return super().forward(x)
+        rows = x.flatten(0, -2)
+        return super().forward(rounded(rows))[: len(rows)].view(*x.shape[:-1], self.out_features)
 
 
 class Product(nn.Linear):
@@ -106,7 +118,7 @@ class _Gathered(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor | None) -> Tensor | None:
         if notes := ctx.notes.pop(torch._C._current_graph_task_id(), None):
-            inputs, outputs = (torch.cat(parts) for parts in zip(*notes, strict=True))
+            inputs, outputs = (rounded(torch.cat(parts)) for parts in zip(*notes, strict=True))
             gathered = outputs.t() @ inputs
             grad = gathered if grad is None else grad + gathered
         return None if grad is None else grad.to(ctx.format)

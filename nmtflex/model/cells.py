@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from nmtflex.kernels.dropout import Dropout
 from nmtflex.kernels.pointwise import lstm
-from nmtflex.kernels.products import Product
+from nmtflex.kernels.products import Linear, Product
 
 State = tuple[Tensor, ...]
 
@@ -113,7 +113,7 @@ class Stack(nn.Module):
         input_sizes = [extra_size] + [size] * (num_layers - 1)
         self.cells = nn.ModuleList(CELLS[cell](inputs, size) for inputs in input_sizes)
         gate_units = CELLS[cell].num_gates * size
-        self.embedding_gates = nn.Linear(embedding_size, gate_units)
+        self.embedding_gates = Linear(embedding_size, gate_units)
         self.layer_biases = nn.ParameterList(torch.empty(gate_units) for _ in input_sizes[1:])
         self.dropout = Dropout(dropout)
         self.num_parts = CELLS[cell].num_parts

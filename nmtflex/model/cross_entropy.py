@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from nmtflex.kernels.heap import ROWS, rounded
 from nmtflex.kernels.products import times
 from nmtflex.kernels.words import aligned, cross_entropy_rows
 
@@ -61,7 +62,7 @@ class _CrossEntropy(torch.autograd.Function):
                 batch.add(rows, references[rows], smoothing, gradients)
         if gradients:
             ctx.save_for_backward(
-                batch.grad_hidden.to(hidden.dtype),
+                batch.grad_hidden[: len(hidden)].to(hidden.dtype),
                 batch.grad_weight.to(weight.dtype),
                 batch.grad_bias,
             )
@@ -85,7 +86,7 @@ class _Batch:
     """
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
-        self.hidden, self.weight, self.bias = hidden, weight, bias
+        self.hidden, self.weight, self.bias = rounded(hidden), weight, bias
         self.smoothed, self.plain = bias.new_zeros(()), bias.new_zeros(())
 
     def make_room(self) -> None:
@@ -97,19 +98,23 @@ class _Batch:
     def chunks(self) -> list[slice]:
         """Part the M tokens."""
         words = len(self.weight)
-        rows = max(LEAST_ROWS, CHUNK // words)
+        rows = max(LEAST_ROWS, CHUNK // words // ROWS * ROWS)
         self.aligned = aligned(self.weight)
         return [slice(first, first + rows) for first in range(0, len(self.hidden), rows)]
 
     def add(self, rows: slice, references: Tensor, smoothing: float, gradients: bool) -> None:
-        """Add the tokens ``rows``, whose words are ``references``."""
+        """Add the tokens ``rows``, whose words are ``references``; the last rows may have none."""
         hidden = self.hidden[rows]
         logits = times(hidden, self.aligned)[:, : len(self.weight)].to(self.bias.dtype)
-        smoothed, plain = cross_entropy_rows(logits, self.bias, references, smoothing, gradients)
+        count = len(references)
+        smoothed, plain = cross_entropy_rows(
+            logits[:count], self.bias, references, smoothing, gradients
+        )
         self.smoothed += smoothed
         self.plain += plain
         if not gradients:
             return
+        logits[count:] = 0
         self.grad_bias += logits.sum(0)
         grads = logits.to(hidden.dtype)
         torch.mm(grads, self.weight, out=self.grad_hidden[rows])

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtflex.attention import Attention, State, Trace
-from nmtflex.kernels.products import Product
+from nmtflex.kernels.products import Linear, Product
 from nmtflex.model.cells import Stack
 from nmtflex.model.encoder import Encoded
 
@@ -98,7 +98,7 @@ class DeepOutput(nn.Module):
 
     def __init__(self, embedding_size: int, context_size: int, size: int) -> None:
         super().__init__()
-        self.words = nn.Linear(embedding_size, 2 * size)  # known for all steps beforehand
+        self.words = Linear(embedding_size, 2 * size)  # known for all steps beforehand
         self.joint = Product(size + context_size, 2 * size, bias=False)
 
     def forward(self, words: Tensor, h: Tensor, context: Tensor) -> Tensor:

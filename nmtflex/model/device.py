@@ -8,6 +8,7 @@ import torch
 
 from nmtflex.config import DeviceConfig
 from nmtflex.errors import OptionError
+from nmtflex.kernels.heap import keep_less
 
 
 def open_device(config: DeviceConfig) -> torch.device:
@@ -16,6 +17,7 @@ def open_device(config: DeviceConfig) -> torch.device:
     Raises:
         OptionError: The device is not there or has no bfloat16.
     """
+    keep_less()
     torch.set_num_threads(config.threads or _default_threads())
     name = config.device
     if name == "auto":

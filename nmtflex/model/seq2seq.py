@@ -16,7 +16,7 @@ from nmtflex.attention import Sizes, State, Trace, build_attention
 from nmtflex.config import ModelConfig
 from nmtflex.kernels import precise
 from nmtflex.kernels.dropout import Dropout
-from nmtflex.kernels.products import Product, one_gradient
+from nmtflex.kernels.products import Linear, Product, one_gradient
 from nmtflex.kernels.words import best_words
 from nmtflex.model.cells import Stack
 from nmtflex.model.cross_entropy import cross_entropy
@@ -84,7 +84,7 @@ class OutputLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.dropout = Dropout(dropout)
-        self.bottleneck = nn.Linear(input_size, bottleneck) if bottleneck else None
+        self.bottleneck = Linear(input_size, bottleneck) if bottleneck else None
         self.projection = Product(bottleneck or input_size, vocabulary_size)
         if tied is not None:
             self.projection.weight = tied.weight

@@ -18,6 +18,7 @@ from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.corpus.integrity import Integrity
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import StoppedError
+from nmtflex.kernels.heap import give_back
 from nmtflex.model.run import RunFolder
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
@@ -31,6 +32,7 @@ from nmtflex.training.setbacks import Setbacks, explained, is_sound, stopped
 from nmtflex.training.signals import StopSignals
 from nmtflex.training.validation import Validation, Validator
 
+TIDY_EVERY = 50  # updates between two times that free memory is given back
 Check = Callable[[], None]  # raises where training must stop
 
 
@@ -178,6 +180,8 @@ class Trainer:
         chosen = self.order[progress.position : progress.position + config.accumulate]
         sums, norm = self._step(chosen)
         progress.update += 1
+        if progress.update % TIDY_EVERY == 0:
+            give_back()
         progress.position += len(chosen)
         progress.seconds += self.ranks.clock(time.monotonic() - began)
         for line in self.setbacks.count(chosen, self.gradients.left_out, sums, norm):
