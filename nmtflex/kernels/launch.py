@@ -1,4 +1,4 @@
-"""Starting Triton's kernels: tile sizes, the right GPU, and what is said where none compile."""
+"""Starting Triton's kernels and waiting for them: tile sizes, the right GPU, no compiler."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ PART = 128  # positions of a window that a program reads
 def blocks(count: int, size: int) -> int:
     """Return how many blocks of ``size`` hold ``count``; at least one."""
     return max(1, -(-count // size))
+
+
+def wait_for(device: torch.device) -> None:
+    """Wait until a GPU has done what it was told; a CPU has."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 @contextlib.contextmanager
