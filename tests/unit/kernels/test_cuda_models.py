@@ -13,7 +13,6 @@ from nmtflex.config import AttentionConfig, FlexibleConfig, GlobalConfig, ModelC
 from nmtflex.decoding.forced import log_probabilities
 from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.traces import trace_pairs
-from nmtflex.kernels import cuda
 from nmtflex.model.freeze import freeze
 from nmtflex.model.seq2seq import Seq2Seq, build_model
 
@@ -54,8 +53,10 @@ def build(config: ModelConfig, device: str = "cpu", autocast: bool = False) -> S
 
 
 @pytest.fixture
-def calls(monkeypatch) -> list[torch.dtype]:
+def calls(triton_device, monkeypatch) -> list[torch.dtype]:
     """The format of the keys at each call of Triton's attention."""
+    from nmtflex.kernels import cuda
+
     seen: list[torch.dtype] = []
     attend = cuda.attend
 
