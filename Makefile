@@ -1,5 +1,5 @@
 # `make test` and `make demo` are all that a fresh machine needs: each makes its own virtual
-# environment first (VENV, one minute and about 1.5 GB), from Python 3.11 or newer (PYTHON).
+# environment first (VENV, one minute and about 2 GB), from Python 3.11 or newer (PYTHON).
 #
 # torch comes in the version that constraints.txt pins. Where the plain build from PyPI would bring
 # several GB of CUDA libraries along, take the CPU build from PyTorch's own index instead:

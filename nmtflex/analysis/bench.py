@@ -35,6 +35,7 @@ from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import WARM_UP, Opened, open_translator
 from nmtflex.errors import DataError
 from nmtflex.kernels import implementation
+from nmtflex.kernels.launch import wait_for
 
 Result = TypeVar("Result")
 Report = Callable[[str], None]
@@ -211,7 +212,7 @@ def clock_rounds(
     for number in range(repeats):
         for place, (_, _, opened, sources) in enumerate(subjects):
             decode = functools.partial(opened.translator.translate_ids, count=1)
-            seconds[place].append(clock(decode, sources))
+            seconds[place].append(clock(opened.run.model.device, decode, sources))
             with Stopwatch(opened.run.model) as watch:
                 decode(sources)
             for part, taken in watch.seconds.items():
@@ -226,17 +227,16 @@ def clock_rounds(
     ]
 
 
-def clock(work: Callable[..., object], *arguments: Any) -> float:
-    """Return the seconds that some work takes, a GPU's included."""
-    begin = now()
+def clock(device: torch.device, work: Callable[..., object], *arguments: Any) -> float:
+    """Return the seconds that some work takes on a device."""
+    begin = now(device)
     work(*arguments)
-    return now() - begin
+    return now(device) - begin
 
 
-def now() -> float:
-    """Wait until a GPU has done what it was told, and return the time in seconds."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+def now(device: torch.device) -> float:
+    """Wait until a device has done what it was told, and return the time in seconds."""
+    wait_for(device)
     return time.perf_counter()
 
 

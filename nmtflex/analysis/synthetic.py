@@ -125,7 +125,7 @@ class Paced:
         last = source.shape[1] - 1
         self._places = (last * step / (self._steps - 1) for step in range(self._steps))
         encoded = self._encoded = self._model.encode(source, lengths)
-        self.read = now()
+        self.read = now(self.device)
         return encoded
 
     def forget(self) -> None:
@@ -188,9 +188,9 @@ class Subject:
 
     def clock(self) -> Clocked:
         """Decode once."""
-        begin = now()
+        begin = now(self._paced.device)
         self.decode()
-        end = now()
+        end = now(self._paced.device)
         self._paced.forget()
         read = self._paced.read
         return Clocked(1000 * (end - read) / self._tokens, read - begin, end - begin)

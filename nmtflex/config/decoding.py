@@ -21,8 +21,8 @@ class DeviceConfig(Config):
     dtype: Annotated[
         Literal["float32", "float64", "bfloat16"],
         Opt(
-            "Number format; bfloat16 is autocast: fast on GPUs and on CPUs with AVX-512 BF16 or "
-            "AMX, slow on others."
+            "Number format. On a GPU products of float32 use TF32. bfloat16 is autocast: fast on "
+            "GPUs and on CPUs with AVX-512 BF16 or AMX, slow on others."
         ),
     ] = "float32"
     threads: Annotated[

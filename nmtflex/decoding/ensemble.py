@@ -12,6 +12,7 @@ from torch import Tensor
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
 from nmtflex.kernels.words import best_of
+from nmtflex.model.device import upload
 from nmtflex.text.vocabulary import PAD_ID
 
 Ids = list[int]
@@ -49,7 +50,10 @@ class StepModel(Protocol):
         """Where its parameters lie."""
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
-        """Return what is kept of sentences [B, S], and the start state of a hypothesis each."""
+        """Return what is kept of sentences [B, S], and the start state of a hypothesis each.
+
+        Their lengths [B] are on the CPU.
+        """
 
     def step(
         self,
@@ -96,7 +100,7 @@ class Ensemble:
         for row, ids in zip(batch, sources, strict=True):
             row[: len(ids)] = torch.tensor(ids)
         for model in models:
-            memory, state = model.encode(batch.to(model.device), lengths.to(model.device))
+            memory, state = model.encode(upload(batch, model.device), lengths)
             self._memories.append(memory)
             self._states.append(state)
         self.counting = counting
@@ -154,7 +158,9 @@ class Ensemble:
 
     def select(self, index: Tensor) -> None:
         """Go on with the hypotheses ``index``; the sentences' memory stays where it is."""
-        if torch.equal(index, torch.arange(len(self._states[0][0]), device=index.device)):
+        # Whether nothing moves is not worth waiting for a GPU.
+        everything = torch.arange(len(self._states[0][0]), device=index.device)
+        if index.device.type == "cpu" and torch.equal(index, everything):
             return
         self._states = [
             tuple(part.index_select(0, index) for part in state) for state in self._states

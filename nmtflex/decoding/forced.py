@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from nmtflex.decoding.batching import batches, buffers
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.errors import DataError
+from nmtflex.model.device import upload
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.visible import counted
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID
@@ -65,9 +67,8 @@ def _batch_log_probabilities(
     ensemble = Ensemble(models, [source for source, _ in pairs])
     totals = torch.zeros(len(pairs), dtype=torch.float64, device=ensemble.device)
     for expected in forced_steps(ensemble, [target for _, target in pairs]):
-        values = ensemble.log_probs().gather(1, expected[:, None]).squeeze(1)
-        check_numbers(values)
-        totals[: len(expected)] += values
+        totals[: len(expected)] += ensemble.log_probs().gather(1, expected[:, None]).squeeze(1)
+    check_numbers(totals)  # at the end, since looking makes the processor wait for a GPU
     return totals.tolist()
 
 
@@ -84,14 +85,15 @@ def forced_steps(ensemble: Ensemble, targets: Sequence[Ids]) -> Iterator[Tensor]
     """
     rows = torch.arange(len(targets), device=ensemble.device)
     tokens = torch.full_like(rows, BOS_ID)
-    words = [[*target, EOS_ID] for target in targets]
-    for step in range(len(words[0])):
-        expected = [target[step] for target in words if len(target) > step]
-        if len(expected) < len(rows):
-            rows, tokens = rows[: len(expected)], tokens[: len(expected)]
+    words = [torch.tensor([*target, EOS_ID]) for target in targets]
+    by_step = upload(pad_sequence(words), ensemble.device)  # [T, n]
+    for step, expected in enumerate(by_step):
+        running = sum(len(target) > step for target in words)
+        if running < len(rows):
+            rows, tokens = rows[:running], tokens[:running]
             ensemble.select(rows)
         ensemble.step(rows, tokens)
-        tokens = torch.tensor(expected, device=ensemble.device)
+        tokens = expected[:running]
         yield tokens
 
 

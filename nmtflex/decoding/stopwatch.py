@@ -7,9 +7,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-import torch
 from torch import nn
 
+from nmtflex.kernels.launch import wait_for
 from nmtflex.model.seq2seq import Seq2Seq
 
 SEARCH = "search"  # whatever is in no other part: top-k, beams, embeddings, Luong's layer, words
@@ -70,6 +70,5 @@ class Stopwatch:
         return call
 
     def _now(self) -> float:
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
+        wait_for(self._device)
         return time.perf_counter()

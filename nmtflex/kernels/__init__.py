@@ -1,13 +1,15 @@
 """Windowed attention as one operation; see ``attend``.
 
 Three implementations of one contract: ``reference`` in plain PyTorch, ``cpu`` in numba loops and
-``cuda`` in Triton. The device of the source chooses; ``NMTFLEX_KERNELS=reference`` in the
-environment forces the plain one. Legend: B sentences, S source positions after padding, N
-hypotheses, A units of a key, H units of a value.
+``cuda`` in Triton. The device of the source chooses. The environment may force one:
+``NMTFLEX_KERNELS=reference`` the plain one, and ``NMTFLEX_KERNELS=triton`` all that a GPU would do,
+on a CPU by Triton's interpreter (``TRITON_INTERPRET=1``). Legend: B sentences, S source positions
+after padding, N hypotheses, A units of a key, H units of a value.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import os
@@ -36,6 +38,7 @@ __all__ = [
     "Penalty",
     "Source",
     "Window",
+    "as_on_gpu",
     "attend",
     "choice",
     "implementation",
@@ -45,7 +48,8 @@ __all__ = [
 ]
 
 VARIABLE = "NMTFLEX_KERNELS"
-CHOICES = ("auto", "reference")
+CHOICES = ("auto", "reference", "triton")
+INTERPRETER = "TRITON_INTERPRET"
 
 
 def make_source(keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
@@ -123,23 +127,51 @@ def choice(device: torch.device) -> str:
     """Return which implementation computes on a device: "cpu", "cuda" or "reference".
 
     Raises:
-        OptionError: ``NMTFLEX_KERNELS`` has a value that is not known.
+        OptionError: ``NMTFLEX_KERNELS`` has a value that is not known or cannot be had.
     """
     asked = os.environ.get(VARIABLE) or "auto"
     if asked not in CHOICES:
         raise OptionError(f"{VARIABLE}: '{asked}' is not one of {', '.join(CHOICES)}")
+    if asked == "triton":
+        return _forced_triton(device)
     if asked == "auto" and device.type == "cpu":
         return "cpu"
-    if asked == "auto" and device.type == "cuda" and importlib.util.find_spec("triton"):
+    if asked == "auto" and device.type == "cuda" and _has_triton():
         return "cuda"
     return "reference"
+
+
+def _forced_triton(device: torch.device) -> str:
+    """Return "cuda" if Triton can compute on a device.
+
+    Raises:
+        OptionError: It cannot.
+    """
+    if not _has_triton():
+        raise OptionError(f"{VARIABLE}=triton: Triton is not installed; run pip install triton")
+    if device.type != "cuda" and os.environ.get(INTERPRETER) != "1":
+        raise OptionError(
+            f"{VARIABLE}=triton: on the device {device} Triton runs in its interpreter alone; "
+            f"set {INTERPRETER}=1 too, or leave {VARIABLE} out"
+        )
+    return "cuda"
+
+
+@functools.cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
+def as_on_gpu(device: torch.device) -> bool:
+    """Whether a device computes as a GPU does: it is one, or Triton's interpreter stands for it."""
+    return device.type == "cuda" or choice(device) == "cuda"
 
 
 def implementation(device: torch.device) -> Implementation:
     """Return the module that attends on a device.
 
     Raises:
-        OptionError: ``NMTFLEX_KERNELS`` has a value that is not known.
+        OptionError: ``NMTFLEX_KERNELS`` has a value that is not known or cannot be had.
     """
     # Imported where needed: numba takes half a second.
     return cast("Implementation", importlib.import_module(f"nmtflex.kernels.{choice(device)}"))

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from nmtflex.kernels import implementation, reference
+from nmtflex.kernels.launch import wait_for
 from nmtflex.kernels.operation import Implementation, Penalty, Source, Window
 
 
@@ -77,7 +78,8 @@ def bench_decoding(
         repeats: Rounds of each case, instead of ``seconds``.
     """
     return [
-        Row(case, _rounds(_decoding_ways(case, share, device), seconds, repeats)) for case in cases
+        Row(case, _rounds(_decoding_ways(case, share, device), device, seconds, repeats))
+        for case in cases
     ]
 
 
@@ -93,11 +95,13 @@ def bench_training(
     and values of its own, and autograd adds them) and ``forward`` (fused, without the backward
     pass).
     """
-    return [Row(case, _rounds(_training_ways(case, device), seconds, repeats)) for case in cases]
+    return [
+        Row(case, _rounds(_training_ways(case, device), device, seconds, repeats)) for case in cases
+    ]
 
 
 def _rounds(
-    ways: dict[str, Callable[[], object]], seconds: float, repeats: int | None
+    ways: dict[str, Callable[[], object]], device: str, seconds: float, repeats: int | None
 ) -> dict[str, list[float]]:
     """Run each way in turn, again and again.
 
@@ -108,18 +112,12 @@ def _rounds(
     while len(next(iter(milliseconds.values()))) < (repeats or 3) or time.perf_counter() < end:
         for name, way in ways.items():
             way()
-            _wait()
+            wait_for(torch.device(device))
             begin = time.perf_counter()
             way()
-            _wait()
+            wait_for(torch.device(device))
             milliseconds[name].append(1000 * (time.perf_counter() - begin))
     return milliseconds
-
-
-def _wait() -> None:
-    """Wait until a GPU has done what it was told."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
 
 
 class _Problem(NamedTuple):

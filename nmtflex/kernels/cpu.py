@@ -19,7 +19,8 @@ from torch.autograd.function import once_differentiable
 
 from nmtflex.kernels import loops, windows
 from nmtflex.kernels.arrays import Arriving, Inputs, Leaving, Whole
-from nmtflex.kernels.gather import Gather, Note, find_gather, gradients, note
+from nmtflex.kernels.cpu_gather import gradients
+from nmtflex.kernels.gather import Gather, Note, find_gather, note
 from nmtflex.kernels.operation import (
     Attended,
     Damping,
@@ -58,7 +59,8 @@ class Operands(NamedTuple):
 
 def make_source(keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
     """Lay keys and values out for the loops; see ``nmtflex.kernels.make_source``."""
-    keys, values = Gather.apply(keys, values, precise(keys.dtype))  # type: ignore[no-untyped-call]
+    dtype = precise(keys.dtype)
+    keys, values = Gather.apply(keys, values, dtype, gradients)  # type: ignore[no-untyped-call]
     return Source(keys, values, lengths)
 
 

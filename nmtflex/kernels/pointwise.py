@@ -31,13 +31,13 @@ def lstm(product: Tensor, summand: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         c: [N, D].
 
     Returns:
-        h' and c', [N, D] each; by the loops on the CPU in float32 at least.
+        h' and c', [N, D] each, in float32 at least: bfloat16 would lose what c adds up.
     """
-    if choice(product.device) != "cpu":
-        i, f, g, o = (product + summand).chunk(4, dim=1)
-        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-        return torch.sigmoid(o) * torch.tanh(c), c
     dtype = precise(product.dtype)
+    if choice(product.device) != "cpu":
+        i, f, g, o = (product.to(dtype) + summand).chunk(4, dim=1)
+        c = torch.sigmoid(f) * c.to(dtype) + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(c), c
     sides = product, summand.expand(product.shape), c
     product, summand, c = (side.to(dtype).contiguous() for side in sides)
     if torch.is_grad_enabled():

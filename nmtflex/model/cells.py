@@ -13,6 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from nmtflex.kernels import as_on_gpu, precise
 from nmtflex.kernels.dropout import Dropout
 from nmtflex.kernels.pointwise import lstm
 from nmtflex.kernels.products import Linear, Product
@@ -76,6 +77,8 @@ class GRUCell(Cell):
     def forward(self, gates: Tensor, inputs: Tensor, state: State) -> State:
         """Advance (h,); see ``Cell.forward``."""
         (h,) = state
+        if as_on_gpu(h.device):
+            h = h.to(precise(h.dtype))  # a sum over steps, of which bfloat16 would lose much
         if self.inputs is not None:
             gates = gates + self.inputs(inputs)
         r_in, z_in, n_in = gates.chunk(3, dim=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import torch
+from torch import Tensor
 
 from nmtflex.config import DeviceConfig
 from nmtflex.errors import OptionError
@@ -24,17 +25,37 @@ def open_device(config: DeviceConfig) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     device = torch.device(name)
     if device.type == "cuda":
-        count = torch.cuda.device_count()
-        if (device.index or 0) >= count:
-            raise OptionError(f"--device {config.device}: {count} CUDA devices found; use cpu")
-        if config.dtype == "bfloat16" and not torch.cuda.is_bf16_supported():
-            raise OptionError(f"--dtype bfloat16: {torch.cuda.get_device_name(device)} has none")
+        _open_gpu(device, config)
     else:
         # Imported where needed: numba takes half a second.
         from nmtflex.kernels.waiting import watch
 
         watch()
     return device
+
+
+def _open_gpu(device: torch.device, config: DeviceConfig) -> None:
+    """Make a GPU the current one, and let products of float32 use its tensor cores (TF32).
+
+    Raises:
+        OptionError: It is not there or has no bfloat16.
+    """
+    count = torch.cuda.device_count()
+    if (device.index or 0) >= count:
+        raise OptionError(f"--device {config.device}: {count} CUDA devices found; use cpu")
+    if device.index is not None:
+        torch.cuda.set_device(device)  # for what asks for no device, memory and streams say
+    if config.dtype == "bfloat16" and not torch.cuda.is_bf16_supported():
+        raise OptionError(f"--dtype bfloat16: {torch.cuda.get_device_name(device)} has none")
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cudnn.allow_tf32 = True
+
+
+def upload(tensor: Tensor, device: torch.device) -> Tensor:
+    """Copy a tensor from the CPU to a device, without waiting for what a GPU is doing."""
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def _default_threads() -> int:

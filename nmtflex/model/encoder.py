@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from nmtflex.kernels import as_on_gpu
 from nmtflex.kernels.dropout import Dropout
+from nmtflex.model.device import upload
 
 RECURRENT: dict[str, type[nn.LSTM | nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 
@@ -48,18 +50,38 @@ class Encoder(nn.Module):
 
         Args:
             source: [B, S] token ids, padded.
-            lengths: [B] tokens of each sentence, at least 1.
+            lengths: [B] tokens of each sentence, at least 1; on the CPU, wherever the source is.
         """
+        lengths = lengths.cpu()
         positions = torch.arange(source.shape[1], device=source.device)
-        mask = positions < lengths.unsqueeze(1)
+        mask = positions < upload(lengths, source.device).unsqueeze(1)
         states = self.embedding(source)
-        on_cpu = lengths.cpu()
+        # Sorted here and not by PyTorch, which would wait for a GPU at every layer.
+        falling, order = torch.sort(lengths, descending=True)
+        back = upload(torch.argsort(order), source.device)
+        order = upload(order, source.device)
         for layer in self.layers:
             # Packed, a sentence's result depends on nothing else in its batch.
-            packed = pack_padded_sequence(
-                self.dropout(states), on_cpu, batch_first=True, enforce_sorted=False
-            )
-            output, last = layer(packed)
+            longest_first = self.dropout(states).index_select(0, order)
+            packed = pack_padded_sequence(longest_first, falling, batch_first=True)
+            output, last = _read(layer, packed)
             states, _ = pad_packed_sequence(output, batch_first=True, total_length=source.shape[1])
+            states = states.index_select(0, back)
         h = last[0] if isinstance(last, tuple) else last  # [2, B, D]
-        return Encoded(states, mask, torch.cat([h[0], h[1]], dim=1))
+        final = torch.cat([h[0], h[1]], dim=1).index_select(0, back)
+        return Encoded(states, mask, final)
+
+
+def _read(layer: nn.Module, packed: PackedSequence) -> tuple[PackedSequence, Any]:
+    """Run a recurrent layer in a format that it may have.
+
+    Under autocast, whatever its format, cuDNN's recurrent layers run in float16, for whose range no
+    loss is scaled here. On a GPU they run in float32 instead, and what follows has autocast's
+    format, as on the CPU.
+    """
+    kind = packed.data.device.type
+    if not (torch.is_autocast_enabled(kind) and as_on_gpu(packed.data.device)):
+        return layer(packed)
+    with torch.autocast(kind, enabled=False):
+        output, last = layer(packed.float())
+    return output.to(torch.get_autocast_dtype(kind)), last

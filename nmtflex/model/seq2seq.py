@@ -190,7 +190,7 @@ class Seq2Seq(nn.Module):
 
         Args:
             source: [B, S] token ids, padded with 0.
-            lengths: [B] tokens of each sentence, at least 1.
+            lengths: [B] tokens of each sentence, at least 1; on the CPU, wherever the source is.
 
         Returns:
             The memory, never copied for the beam, and the start of the decoder, a row a sentence.
@@ -254,6 +254,7 @@ class Seq2Seq(nn.Module):
         target_out: Tensor,
         smoothing: float = 0.0,
         beta: float = 0.0,
+        places: Tensor | None = None,
     ) -> Loss:
         """Score references by teacher forcing.
 
@@ -262,11 +263,13 @@ class Seq2Seq(nn.Module):
 
         Args:
             source: [B, S] token ids, padded with 0.
-            lengths: [B] tokens of each source.
+            lengths: [B] tokens of each source, on the CPU.
             target_in: [B, T] begin-of-sentence, then the reference; padded with 0.
             target_out: [B, T] the reference, then end-of-sentence; padded with 0.
             smoothing: Probability that label smoothing spreads evenly over V.
             beta: Weight of the mean gate.
+            places: [M], of the words in ``target_out`` laid flat; to find them here makes the
+                processor wait for a GPU.
 
         Raises:
             ValueError: ``beta`` is given, and the attention mechanism has no gate.
@@ -274,8 +277,11 @@ class Seq2Seq(nn.Module):
         with self.precision():
             outputs, gates = self._outputs(source, lengths, target_in)  # [B, T, O], [B, T]
             real = target_out != 0
-            references = target_out[real]
-            objective, plain = self.output.loss(outputs[real], references, smoothing)
+            if places is None:
+                places = real.flatten().nonzero().squeeze(1)
+            references = target_out.flatten()[places]
+            output = outputs.flatten(0, 1)[places]
+            objective, plain = self.output.loss(output, references, smoothing)
         gate = None
         if gates is not None:
             gate = ((gates * real).sum(1) / real.sum(1)).sum()

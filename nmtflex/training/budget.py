@@ -11,7 +11,7 @@ from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.training.memory import available_memory, is_out_of_memory, release_memory
-from nmtflex.training.tensors import loss_of
+from nmtflex.training.tensors import inputs_of, loss_of
 
 LEAST = 256  # tokens
 MOST = {"cuda": 1 << 16, "cpu": 1 << 13}  # larger ones are hardly faster, and learn less an epoch
@@ -108,6 +108,6 @@ def _fits(model: Seq2Seq, batches: Batches, tokens: int) -> bool:
 
 def _learn(model: Seq2Seq, batches: Batches, pairs: Pairs) -> None:
     """Make a gradient and forget it."""
-    loss = loss_of(model, batches.collate(pairs))
+    loss = loss_of(model, inputs_of(batches.collate(pairs), model.device))
     autograd.backward(loss.objective / max(1, loss.tokens))
     model.zero_grad(set_to_none=True)

@@ -12,7 +12,7 @@ from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.training.memory import is_out_of_memory, release_memory
-from nmtflex.training.tensors import loss_of
+from nmtflex.training.tensors import Feed, loss_of
 
 ROUNDING = 1e-6  # that torch.nn.utils adds to a norm before it divides by it
 
@@ -48,8 +48,13 @@ class Gradients:
     beta: float
     ranks: Ranks = field(default_factory=Ranks)
     left_out: list[int] = field(default_factory=list)  # this process's pairs too large even alone
+    feed: Feed = field(init=False)
 
-    def of(self, chosen: list[Pairs]) -> Sums:
+    def __post_init__(self) -> None:
+        """Read pairs to where the model is."""
+        self.feed = Feed(self.batches, self.model.device)
+
+    def of(self, chosen: list[Pairs], following: list[Pairs] | None = None) -> Sums:
         """Make the gradient of the objective of batches of pairs, divided by their tokens.
 
         Where memory does not suffice, the batch is halved and the update begun again: the
@@ -59,9 +64,10 @@ class Gradients:
 
         Args:
             chosen: The pairs of each batch.
+            following: Those of the next update, the first of which is read while a GPU computes.
         """
         tokens = self.batches.target_tokens(chosen)
-        own = self._own([pairs for pairs in map(self.ranks.share, chosen) if len(pairs)], tokens)
+        own = self._own(self._shared(chosen), tokens, self._shared(following or [])[:1])
         self.ranks.sum_gradients(self.model.parameters())
         kinds = (type(value) for value in astuple(own))
         values = zip(kinds, self.ranks.sum(astuple(own)), strict=True)
@@ -71,7 +77,11 @@ class Gradients:
             self._scale(tokens / max(1, sums.tokens))
         return sums
 
-    def _own(self, pieces: list[Pairs], tokens: int) -> Sums:
+    def _shared(self, chosen: list[Pairs]) -> list[Pairs]:
+        """Return this process's share of batches."""
+        return [pairs for pairs in map(self.ranks.share, chosen) if len(pairs)]
+
+    def _own(self, pieces: list[Pairs], tokens: int, following: list[Pairs]) -> Sums:
         """Make the gradient of this process's pairs, in as many pieces as memory asks for."""
         self.left_out = []
         splits = 0
@@ -79,7 +89,7 @@ class Gradients:
             sums = Sums()
             # Weights may hold part of the gradient of what failed.
             self.model.zero_grad(set_to_none=True)
-            failed = self._first_failing(pieces, tokens, sums)
+            failed = self._first_failing(pieces, tokens, sums, following)
             if failed is None:
                 sums.splits, sums.left_out = splits, len(self.left_out)
                 return sums
@@ -98,27 +108,34 @@ class Gradients:
             if weight.grad is not None:
                 weight.grad.mul_(factor)
 
-    def _first_failing(self, pieces: list[Pairs], tokens: int, sums: Sums) -> int | None:
+    def _first_failing(
+        self, pieces: list[Pairs], tokens: int, sums: Sums, following: list[Pairs]
+    ) -> int | None:
         """Add the gradients of all pieces; return the number of one that memory does not hold."""
         for number, pairs in enumerate(pieces):
             try:
-                self._add(pairs, tokens, sums)
+                self._add(pairs, tokens, sums, (pieces[number + 1 :] + following)[:1])
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
                 return number
         return None
 
-    def _add(self, pairs: Pairs, tokens: int, sums: Sums) -> None:
-        batch = self.batches.collate(pairs)
+    def _add(self, pairs: Pairs, tokens: int, sums: Sums, following: list[Pairs]) -> None:
+        batch = self.feed.take(pairs)
         loss = loss_of(self.model, batch, self.smoothing, self.beta)
         autograd.backward(loss.objective / tokens)
-        sums.tokens += batch.num_tokens
-        sums.objective += float(loss.objective.detach())
-        sums.cross_entropy += float(loss.cross_entropy)
-        sums.sentences += loss.sentences
+        for after in following:
+            self.feed.prepare(after)
+        values = [loss.objective.detach(), loss.cross_entropy]
         if loss.gate is not None:
-            sums.gate += float(loss.gate)
+            values.append(loss.gate)
+        objective, cross_entropy, *gate = torch.stack(values).tolist()  # waits for a GPU once
+        sums.tokens += batch.num_tokens
+        sums.objective += objective
+        sums.cross_entropy += cross_entropy
+        sums.sentences += loss.sentences
+        sums.gate += sum(gate)
 
 
 def clip_gradient(model: nn.Module, limit: float) -> float:

@@ -177,8 +177,9 @@ class Trainer:
     def _update(self, display: Display, metrics: Metrics | None, began: float) -> None:
         """Make one optimiser step from the next batches of the epoch."""
         progress, config = self.progress, self.config
-        chosen = self.order[progress.position : progress.position + config.accumulate]
-        sums, norm = self._step(chosen)
+        after = progress.position + config.accumulate
+        chosen = self.order[progress.position : after]
+        sums, norm = self._step(chosen, self.order[after : after + config.accumulate])
         progress.update += 1
         if progress.update % TIDY_EVERY == 0:
             give_back()
@@ -205,8 +206,12 @@ class Trainer:
             self._save()
             raise stopped(self.folder, progress.update, limit)
 
-    def _step(self, chosen: list[Pairs]) -> tuple[Sums, float]:
+    def _step(self, chosen: list[Pairs], following: list[Pairs]) -> tuple[Sums, float]:
         """Descend along the mean gradient a token, if it is finite; return it summed up.
+
+        Args:
+            chosen: Pairs of each batch of this update.
+            following: Those of the next one of the epoch.
 
         Returns:
             Sums over the pairs, and the gradient's norm.
@@ -215,7 +220,7 @@ class Trainer:
         self.model.train()
         for group in self.optimizer.param_groups:
             group["lr"] = progress.rate
-        sums = self.gradients.of(chosen)
+        sums = self.gradients.of(chosen, following)
         norm = clip_gradient(self.model, config.clip)
         if is_sound(sums, norm):
             self.optimizer.step()

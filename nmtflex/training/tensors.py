@@ -1,17 +1,75 @@
-"""From a batch of numpy arrays to a loss on the model's device."""
+"""From pairs to tensors on the model's device, and to their loss."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
 import torch
+from torch import Tensor
 
-from nmtflex.corpus.batches import Batch
+from nmtflex.corpus.batches import Batch, Batches, Pairs
+from nmtflex.kernels import as_on_gpu
+from nmtflex.model.device import upload
 from nmtflex.model.seq2seq import Loss, Seq2Seq
+from nmtflex.training.memory import is_out_of_memory
 
 
-def loss_of(model: Seq2Seq, batch: Batch, smoothing: float = 0.0, beta: float = 0.0) -> Loss:
-    """Score a batch; see ``Seq2Seq.loss``."""
-    source, lengths, target_in, target_out = (
-        torch.from_numpy(array).to(model.device)
-        for array in (batch.source, batch.lengths, batch.target_in, batch.target_out)
+class Inputs(NamedTuple):
+    """A batch where the model reads it."""
+
+    source: Tensor  # [B, S]
+    lengths: Tensor  # [B], on the CPU
+    target_in: Tensor  # [B, T]
+    target_out: Tensor  # [B, T]
+    places: Tensor  # [M], of the target tokens in ``target_out`` laid flat
+    num_tokens: int  # M
+
+
+def inputs_of(batch: Batch, device: torch.device) -> Inputs:
+    """Put a batch on a device, without waiting for a GPU."""
+    # Where words are is asked of the CPU's copy: the processor would have to wait for a GPU's.
+    places = np.flatnonzero(batch.target_out)
+    source, target_in, target_out, on_device = (
+        upload(torch.from_numpy(array), device)
+        for array in (batch.source, batch.target_in, batch.target_out, places)
     )
-    return model.loss(source, lengths, target_in, target_out, smoothing, beta)
+    lengths = torch.from_numpy(batch.lengths)
+    return Inputs(source, lengths, target_in, target_out, on_device, batch.num_tokens)
+
+
+def loss_of(model: Seq2Seq, batch: Inputs, smoothing: float = 0.0, beta: float = 0.0) -> Loss:
+    """Score a batch; see ``Seq2Seq.loss``."""
+    source, lengths, target_in, target_out, places, _ = batch
+    return model.loss(source, lengths, target_in, target_out, smoothing, beta, places)
+
+
+class Feed:
+    """Reads pairs as the inputs of a model, on a GPU one batch ahead of its use.
+
+    Args:
+        batches: Where pairs come from.
+        device: The model's.
+    """
+
+    def __init__(self, batches: Batches, device: torch.device) -> None:
+        self.batches = batches
+        self.device = device
+        self._ready: tuple[Pairs, Inputs] | None = None
+
+    def take(self, pairs: Pairs) -> Inputs:
+        """Return a batch, which may have been prepared."""
+        ready, self._ready = self._ready, None
+        if ready is not None and np.array_equal(ready[0], pairs):
+            return ready[1]
+        return inputs_of(self.batches.collate(pairs), self.device)
+
+    def prepare(self, pairs: Pairs) -> None:
+        """Read a batch while a GPU computes; a CPU has nothing to gain from it."""
+        if not as_on_gpu(self.device):
+            return
+        try:
+            self._ready = pairs, inputs_of(self.batches.collate(pairs), self.device)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise  # what memory does not hold is dealt with when it is taken

@@ -17,7 +17,7 @@ from nmtflex.errors import DataError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks, merge
 from nmtflex.scoring.run_scores import run_bleu
-from nmtflex.training.tensors import loss_of
+from nmtflex.training.tensors import inputs_of, loss_of
 
 CHUNK = 512  # sentences translated between two looks at the signals
 SAMPLES = 3  # sentences shown, the same ones each time
@@ -135,7 +135,7 @@ class Validator:
             pairs = self.ranks.share(batch)
             if not len(pairs):
                 continue
-            loss = loss_of(model, self.batches.collate(pairs))
+            loss = loss_of(model, inputs_of(self.batches.collate(pairs), model.device))
             total += float(loss.cross_entropy)
             tokens += loss.tokens
             sentences += loss.sentences

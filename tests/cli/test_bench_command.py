@@ -177,4 +177,4 @@ def test_an_unknown_choice_of_kernels(command_line, tiny_run, monkeypatch):
     for arguments in ([tiny_run], ["--kernels"]):
         result = command_line("bench", *arguments, *QUICK)
         assert (result.code, result.out) == (2, "")
-        assert "NMTFLEX_KERNELS: 'fast' is not one of auto, reference" in result.err
+        assert "NMTFLEX_KERNELS: 'fast' is not one of auto, reference, triton" in result.err

@@ -64,8 +64,8 @@ def poison(monkeypatch):
     true_of = Gradients.of
     calls: list[bool] = []
 
-    def of(self, chosen):
-        sums = true_of(self, chosen)
+    def of(self, chosen, *following):
+        sums = true_of(self, chosen, *following)
         calls.append(any(BAD in pairs for pairs in chosen))
         if calls[-1]:
             next(self.model.parameters()).grad.view(-1)[0] = math.nan
@@ -112,8 +112,8 @@ def test_a_training_with_skipped_updates_resumes_bit_for_bit(train, tmp_path, po
 def test_too_many_in_a_row_stop_the_run_with_its_state_saved(train, tmp_path, monkeypatch):
     true_of = Gradients.of
 
-    def of(self, chosen):
-        sums = true_of(self, chosen)
+    def of(self, chosen, *following):
+        sums = true_of(self, chosen, *following)
         sums.objective = math.inf
         return sums
 

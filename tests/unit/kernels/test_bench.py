@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from nmtflex.kernels.bench import Case, bench_decoding, bench_training
+import torch
+
+from nmtflex.analysis.bench import clock, now
+from nmtflex.kernels.bench import Case, _rounds, bench_decoding, bench_training
+from nmtflex.kernels.launch import wait_for
 
 
 def test_decoding():
@@ -16,3 +20,18 @@ def test_training():
     (row,) = bench_training((Case(5, 8, sentences=2, beam=1, steps=2),), seconds=0)
     assert list(row.milliseconds) == ["reference", "fused", "apart", "forward"]
     assert row.least("forward") > 0
+
+
+def test_every_clock_waits_for_the_device_that_it_measures(monkeypatch):
+    waited = []
+    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+    second = torch.device("cuda:1")
+    wait_for(second)
+    now(second)
+    clock(second, lambda: None)
+    _rounds({"nothing": lambda: None}, "cuda:1", seconds=0, repeats=1)
+    assert waited == [second] * (1 + 1 + 2 + 2)
+    waited.clear()
+    for device in ("cpu", "meta"):
+        wait_for(torch.device(device))
+    assert waited == []

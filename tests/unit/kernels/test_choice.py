@@ -12,7 +12,16 @@ import torch
 from problems import make
 
 from nmtflex.errors import OptionError
-from nmtflex.kernels import attend, compiled, cpu, implementation, make_source, reference
+from nmtflex.kernels import (
+    as_on_gpu,
+    attend,
+    choice,
+    compiled,
+    cpu,
+    implementation,
+    make_source,
+    reference,
+)
 
 CPU = torch.device("cpu")
 
@@ -25,8 +34,34 @@ def test_the_device_chooses(monkeypatch):
 
 def test_a_gpu_without_triton_has_the_reference(monkeypatch):
     monkeypatch.delenv("NMTFLEX_KERNELS", raising=False)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("nmtflex.kernels._has_triton", lambda: False)
     assert implementation(torch.device("cuda")) is reference
+
+
+def test_the_environment_forces_triton(monkeypatch):
+    monkeypatch.setenv("NMTFLEX_KERNELS", "triton")
+    monkeypatch.setattr("nmtflex.kernels._has_triton", lambda: True)
+    assert choice(torch.device("cuda:1")) == "cuda"
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert choice(CPU) == "cuda"
+    assert as_on_gpu(CPU)
+    monkeypatch.delenv("TRITON_INTERPRET")
+    with pytest.raises(OptionError, match=r"NMTFLEX_KERNELS=triton: .* cpu .*TRITON_INTERPRET=1"):
+        choice(CPU)
+
+
+def test_triton_that_is_not_there_cannot_be_forced(monkeypatch):
+    monkeypatch.setenv("NMTFLEX_KERNELS", "triton")
+    monkeypatch.setattr("nmtflex.kernels._has_triton", lambda: False)
+    with pytest.raises(OptionError, match=r"NMTFLEX_KERNELS=triton: .*pip install triton"):
+        choice(torch.device("cuda"))
+
+
+@pytest.mark.parametrize("kernels", ["auto", "reference"])
+def test_what_computes_as_on_a_gpu(monkeypatch, kernels):
+    monkeypatch.setenv("NMTFLEX_KERNELS", kernels)
+    assert as_on_gpu(torch.device("cuda"))
+    assert not as_on_gpu(CPU)
 
 
 @pytest.mark.parametrize("value", ["", "auto"])
@@ -48,7 +83,7 @@ def test_the_environment_forces_the_reference(monkeypatch):
 def test_an_unknown_choice_is_an_error(monkeypatch):
     monkeypatch.setenv("NMTFLEX_KERNELS", "fast")
     with pytest.raises(
-        OptionError, match=r"^NMTFLEX_KERNELS: 'fast' is not one of auto, reference$"
+        OptionError, match=r"^NMTFLEX_KERNELS: 'fast' is not one of auto, reference, triton$"
     ):
         implementation(CPU)
 

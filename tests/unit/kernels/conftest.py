@@ -1,0 +1,25 @@
+"""Triton's kernels run in its interpreter where there is no GPU.
+
+The interpreter must be asked for before Triton is loaded, and nothing loads it before this file.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+import pytest
+import torch
+
+HAS_GPU = torch.cuda.is_available()
+if not HAS_GPU:
+    os.environ["TRITON_INTERPRET"] = "1"
+
+
+@pytest.fixture
+def triton_device(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Send everything the way that it takes on a GPU; return the device it is on."""
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("Triton is not installed")
+    monkeypatch.setenv("NMTFLEX_KERNELS", "triton")
+    return "cuda" if HAS_GPU else "cpu"
