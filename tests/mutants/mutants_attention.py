@@ -100,7 +100,7 @@ ATTENTION = [
         "            rows = torch.repeat_interleave(counts[present])\n",
         "",
         "a hypothesis reads another sentence's slots once one is done",
-        f"{ORACLE} -k memory",
+        "tests/unit/attention/test_memory.py",
     ),
     Mutant(
         SEARCH,
