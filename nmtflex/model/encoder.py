@@ -57,7 +57,7 @@ class Encoder(nn.Module):
         mask = positions < upload(lengths, source.device).unsqueeze(1)
         states = self.embedding(source)
         # Sorted here and not by PyTorch, which would wait for a GPU at every layer.
-        falling, order = torch.sort(lengths, descending=True)
+        falling, order = torch.sort(lengths, descending=True, stable=True)
         back = upload(torch.argsort(order), source.device)
         order = upload(order, source.device)
         for layer in self.layers:

@@ -166,6 +166,28 @@ def test_what_a_killed_training_left_half_written_is_removed(train, tmp_path):
     assert list((run / "checkpoints").glob(".*")) == []
 
 
+def test_an_epoch_sees_each_batch_once_however_many_an_update_takes(train, tmp_path):
+    """200 pairs make 13 batches of 16."""
+    for accumulate, updates in ((1, 13), (2, 7), (5, 3)):
+        run = tmp_path / f"run{accumulate}"
+        train(run, "--epochs", 1, "--accumulate", accumulate)
+        assert max_checkpoint(run).name == f"update-{updates:08d}"
+        tokens = {row["target_tokens"] for row in rows(run, "valid")}
+        assert tokens == {rows(tmp_path / "run1", "train")[-1]["target_tokens"]}
+
+
+def test_dropout_acts_in_training_and_validations_change_nothing(train, tmp_path):
+    options = ["--updates", 4, "--validate-every"]
+    for name, every, dropout in (("none", 4, 0.0), ("some", 4, 0.5), ("often", 1, 0.5)):
+        train(tmp_path / name, *options, every, "--dropout", dropout)
+    losses = {
+        name: [row["loss"] for row in rows(tmp_path / name, "train")]
+        for name in ("none", "some", "often")
+    }
+    assert all(one != other for one, other in zip(losses["none"], losses["some"], strict=True))
+    assert losses["often"] == losses["some"]
+
+
 def test_the_rate_halves_from_an_epoch_on(train, tmp_path):
     train(tmp_path / "run", "--epochs", 4, "--lr", 0.008, "--halve-from", 3)
     rates = [float(row["learning_rate"]) for row in rows(tmp_path / "run", "valid")]

@@ -48,6 +48,15 @@ def test_a_changed_file_is_named(corpus):
         Integrity(corpus).check()
 
 
+def test_a_small_file_is_read_even_where_it_looks_older_than_the_manifest(corpus):
+    """As a copy does that keeps the time of the original."""
+    path = corpus.folder / "train.source.bin"
+    path.write_bytes(path.read_bytes()[::-1])
+    os.utime(path, ns=(0, 0))
+    with pytest.raises(DataError, match=rf"{path} was changed after it was prepared"):
+        Integrity(corpus).check()
+
+
 def test_what_has_not_changed_is_read_once(corpus, read):
     watch = Integrity(corpus)
     watch.check()

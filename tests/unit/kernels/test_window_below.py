@@ -43,6 +43,26 @@ def test_it_holds_the_positions_with_a_penalty_below(kernels, dtype, monkeypatch
     check()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kernels", ["auto", "reference"])
+def test_at_the_edge_the_penalty_decides_and_not_the_radius(kernels, dtype, monkeypatch):
+    """The threshold is a position's own penalty, or the next number above: a radius rounds."""
+    monkeypatch.setenv("NMTFLEX_KERNELS", kernels)
+    draw = torch.Generator().manual_seed(8)
+    for _ in range(60):
+        gate, focus, sigma = torch.rand(3, generator=draw, dtype=torch.float64).tolist()
+        penalty = Penalty(
+            torch.tensor([gate], dtype=dtype), torch.tensor([20 * focus], dtype=dtype), 5 * sigma
+        )
+        values = penalty.at(torch.arange(20)[None])[0]
+        for own in values:
+            for tau in (own, torch.nextafter(own, torch.tensor(torch.inf, dtype=dtype))):
+                below = (values < tau).nonzero().squeeze(1).tolist()
+                if below:
+                    start, stop = window_below(tau.item(), penalty, torch.tensor([20]))
+                    assert list(range(int(start), int(stop))) == below
+
+
 @pytest.mark.parametrize("kernels", ["auto", "reference"])
 def test_a_nan_leaves_a_window_inside_the_source(kernels, monkeypatch):
     monkeypatch.setenv("NMTFLEX_KERNELS", kernels)

@@ -73,6 +73,16 @@ def test_a_single_row_of_padded_bfloat16(kernels):
     torch.testing.assert_close(values.exp().sum(), torch.tensor(1.0))
 
 
+@BOTH
+def test_a_word_that_is_never_found_hides_none(kernels):
+    """Neither in its own part of the vocabulary nor in another, however probable it is."""
+    logits = torch.zeros(1, 300, dtype=torch.float64)
+    logits[0, [0, 1, 70, 200]] = torch.tensor([9.0, 3.0, 5.0, 4.0], dtype=torch.float64)
+    bias = torch.zeros(300, dtype=torch.float64)
+    for count, expected in ((1, [70]), (2, [70, 200]), (3, [70, 200, 1])):
+        assert best_words(logits.clone(), bias, count, [0])[1].tolist() == [expected]
+
+
 def by_definition(logits, count, never, only):
     """Sort all words of a row, in float64."""
     total = math.log(sum(math.exp(value) for value in logits))

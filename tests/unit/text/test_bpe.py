@@ -127,6 +127,14 @@ def test_the_heap_for_long_words_does_what_the_rounds_do(word, data):
     assert bpe_module._apply_to_long(list(word), ranks) == bpe_module._apply(list(word), ranks)
 
 
+@pytest.mark.parametrize("split", [bpe_module._apply, bpe_module._apply_to_long])
+def test_a_merged_pair_merges_with_what_stands_before_and_after_it(split):
+    merges = [("b", "c"), ("a", "bc"), ("abc", "d"), ("x", "abcd")]
+    ranks = {pair: rank for rank, pair in enumerate(merges)}
+    assert split(list("xabcd"), ranks) == ["xabcd"]
+    assert split(list("abcxabcdabc" * 20), ranks) == ["abc", "xabcd", "abc"] * 20
+
+
 def test_a_huge_word_takes_no_square_of_its_length():
     codes = BPE([("a", "b"), ("ab", "ab"), ("b", "a"), ("abab", "abab")])
     assert "".join(codes.join(codes.split("ab" * 50_000))) == "ab" * 50_000

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from nmtflex.config import DeviceConfig
 from nmtflex.errors import RunError
-from nmtflex.model.run import RunFolder, load_run
+from nmtflex.model.run import RunFolder, load_run, update_of
 from nmtflex.model.weights import load_tensors, save_tensors
-from nmtflex.training.checkpoint import TRAINER, load_checkpoint, save_checkpoint
+from nmtflex.training.checkpoint import PROGRESS, TRAINER, load_checkpoint, save_checkpoint
 from nmtflex.training.progress import Progress
+from nmtflex.training.resume import resume
 
 NAME = "output.projection.bias"
 
@@ -65,4 +66,31 @@ def test_another_trainer_is_refused(tiny_run, checkpoint, change, message) -> No
     tensors, about = load_tensors(checkpoint / TRAINER)
     save_tensors(checkpoint / TRAINER, change(tensors), about)
     with pytest.raises(RunError, match=rf"{checkpoint} cannot be resumed: .*{message}"):
+        load_checkpoint(checkpoint, *model_and_optimizer(tiny_run))
+
+
+def test_random_numbers_go_on_where_they_were(tiny_run) -> None:
+    model, optimizer = model_and_optimizer(tiny_run)
+    torch.manual_seed(4)
+    torch.rand(3)
+    save_checkpoint(RunFolder(tiny_run), model, optimizer, Progress(rate=0.1, update=1), keep=2)
+    expected = torch.rand(5)
+    torch.manual_seed(5)
+    load_checkpoint(tiny_run / "checkpoints" / "update-00000001", model, optimizer)
+    assert torch.equal(torch.rand(5), expected)
+
+
+def test_the_last_checkpoints_are_kept_and_the_last_one_is_resumed(tiny_run) -> None:
+    folder = RunFolder(tiny_run)
+    model, optimizer = model_and_optimizer(tiny_run)
+    for update in range(1, 6):
+        save_checkpoint(folder, model, optimizer, Progress(rate=0.1, update=update), keep=3)
+    assert [update_of(path) for path in folder.updates()] == [3, 4, 5]
+    assert resume(folder, model, optimizer).progress.update == 5
+
+
+def test_changed_progress_is_refused(tiny_run, checkpoint) -> None:
+    path = checkpoint / PROGRESS
+    path.write_text(path.read_text().replace('"rate": 0.1', '"rate": 0.2'))
+    with pytest.raises(RunError, match=rf"{path} is damaged"):
         load_checkpoint(checkpoint, *model_and_optimizer(tiny_run))

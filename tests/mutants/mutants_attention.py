@@ -1,0 +1,189 @@
+"""Mistakes in the attention mechanisms, the search, ensembles and the count of computations."""
+
+from __future__ import annotations
+
+from mutant import Mutant
+
+ORACLE = "tests/unit/model/test_oracle.py"
+FLEXIBLE, LOCAL_M = "nmtflex/attention/flexible.py", "nmtflex/attention/local_m.py"
+LOCAL_P, MEMORY = "nmtflex/attention/local_p.py", "nmtflex/attention/memory.py"
+SEARCH, ENSEMBLE = "nmtflex/decoding/search.py", "nmtflex/decoding/ensemble.py"
+TALLY = "tests/unit/decoding/test_tally.py"
+
+ATTENTION = [
+    Mutant(
+        FLEXIBLE,
+        "context, focus, weights = attend(",
+        "context, _, weights = attend(",
+        "the focus stays where it was",
+        f"{ORACLE} -k flexible",
+    ),
+    Mutant(
+        FLEXIBLE,
+        "Penalty(g, focus, self.sigma),\n            trace=trace",
+        "Penalty(1 - g, focus, self.sigma),\n            trace=trace",
+        "an open gate punishes less",
+        f"{ORACLE} -k flexible",
+    ),
+    Mutant(
+        FLEXIBLE,
+        "word = None if self.word is None else self.word(feedback)",
+        "word = None",
+        "the gate does not see the previous word",
+        f"{ORACLE} -k flexible",
+    ),
+    Mutant(
+        LOCAL_M,
+        "state = (step + 1,)",
+        "state = (step,)",
+        "the monotonic centre does not move",
+        f"{ORACLE} -k local-m",
+    ),
+    Mutant(
+        LOCAL_M,
+        "torch.minimum(centre + self.reach + 1, lengths)",
+        "torch.minimum(centre + self.reach, lengths)",
+        "the window lacks its last position",
+        f"{ORACLE} -k local-m",
+    ),
+    Mutant(
+        LOCAL_P,
+        "Damping(centre, self.reach / 2)",
+        "Damping(centre, float(self.reach))",
+        "sigma is D, not D / 2",
+        f"{ORACLE} -k local-p",
+    ),
+    Mutant(
+        LOCAL_P,
+        "centre = lengths * torch.sigmoid(",
+        "centre = (lengths - 1) * torch.sigmoid(",
+        "the predicted centre is in a sentence that is a word shorter",
+        f"{ORACLE} -k local-p",
+    ),
+    Mutant(
+        MEMORY,
+        "(1 - slot) * (1 - place) + slot * place",
+        "(1 - slot) * place + slot * (1 - place)",
+        "early slots are drawn to the end",
+        f"{ORACLE} -k memory",
+    ),
+    Mutant(
+        MEMORY,
+        "/ real.sum(1, keepdim=True)",
+        "/ mask.shape[1]",
+        "position encodings are normalised over padding",
+        f"{ORACLE} -k memory",
+    ),
+    Mutant(
+        MEMORY,
+        "steps.clamp(max=source_length)",
+        "steps",
+        "positions beyond the longest source of the training are not clamped",
+        f"{ORACLE} -k memory",
+    ),
+    Mutant(
+        MEMORY,
+        "beta = _scored(self.beta(query), self.config.decoder_scoring)",
+        "beta = _scored(self.beta(query), self.config.encoder_scoring)",
+        "the decoder scores slots as the encoder does",
+        f"{ORACLE} -k memory",
+    ),
+    Mutant(
+        MEMORY,
+        "return self.config.K * lengths",
+        "return lengths",
+        "the scores of filling the memory are counted once, not K times",
+        TALLY,
+    ),
+    Mutant(
+        "nmtflex/attention/grouping.py",
+        "            rows = torch.repeat_interleave(counts[present])\n",
+        "",
+        "a hypothesis reads another sentence's slots once one is done",
+        "tests/unit/attention/test_memory.py",
+    ),
+    Mutant(
+        SEARCH,
+        "torch.full_like(ended[-1].rows, -1))",
+        "torch.full_like(ended[-1].rows, 0))",
+        "a finished hypothesis takes no slot of the beam",
+        "tests/unit/decoding/test_search.py",
+    ),
+    Mutant(
+        SEARCH,
+        "[config.max_length or 3 * len(ids) + 20 for ids in sources]",
+        "[config.max_length or 3 * max(map(len, sources)) + 20 for ids in sources]",
+        "the longest output depends on the other sentences of the batch",
+        "tests/unit/decoding/test_search.py",
+    ),
+    Mutant(
+        SEARCH,
+        "score = total / (length + 1) ** length_penalty",
+        "score = total / max(1, length) ** length_penalty",
+        "the length of a translation leaves EOS out",
+        "tests/unit/decoding/test_search.py",
+    ),
+    Mutant(
+        SEARCH,
+        "hypotheses.sort(key=lambda hypothesis: -hypothesis.score)",
+        "hypotheses.sort(key=lambda hypothesis: -hypothesis.log_probability)",
+        "translations are ranked without the length penalty",
+        "tests/unit/decoding/test_search.py",
+    ),
+    Mutant(
+        SEARCH,
+        "keep = (rank < slots[of.rows, None]) & (totals > -torch.inf)",
+        "keep = totals > -torch.inf",
+        "each sentence has as many slots as the one that has most",
+        "tests/unit/decoding/test_search.py",
+    ),
+    Mutant(
+        ENSEMBLE,
+        "torch.stack(log_probs).logsumexp(0) - math.log(len(log_probs))",
+        "torch.stack(log_probs).mean(0)",
+        "an ensemble averages logarithms, not probabilities",
+        "tests/unit/decoding/test_ensemble.py",
+    ),
+    Mutant(
+        ENSEMBLE,
+        "for state in self._states\n        ]",
+        "for state in self._states[:1]\n        ] + self._states[1:]",
+        "only the first model's states follow the beam",
+        "tests/unit/decoding/test_ensemble.py",
+    ),
+    Mutant(
+        ENSEMBLE,
+        "self.pairs.index_add_(0, rows, torch.ones_like(rows))",
+        "self.pairs[rows] += 1",
+        "the hypotheses of a sentence count as one pair a step",
+        TALLY,
+    ),
+    Mutant(
+        ENSEMBLE,
+        "self.computed.index_add_(0, rows, step.trace.computed)",
+        "self.computed[rows] += step.trace.computed",
+        "the scores of one hypothesis a sentence are counted",
+        TALLY,
+    ),
+    Mutant(
+        "nmtflex/decoding/tally.py",
+        "self._ratios += (computed.double() / pairs).tolist()",
+        "self._ratios += [float(computed.sum() / pairs.sum())] * len(pairs)",
+        "CPS is a mean over steps, not over sentences",
+        TALLY,
+    ),
+    Mutant(
+        "nmtflex/decoding/forced.py",
+        "found = [0.0 if not target else -torch.inf for _, target in pairs]",
+        "found = [0.0 for _ in pairs]",
+        "an empty source may become anything",
+        "tests/unit/decoding/test_forced.py",
+    ),
+    Mutant(
+        "nmtflex/decoding/batching.py",
+        "MAX_POSITIONS // (beam * lengths[order[start]])",
+        "MAX_POSITIONS // lengths[order[start]]",
+        "a wide beam makes batches beyond the limit",
+        "tests/unit/decoding/test_batching.py",
+    ),
+]

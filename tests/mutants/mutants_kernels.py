@@ -1,0 +1,246 @@
+"""Mistakes in the kernels: numba's loops, Triton's, and what stands around them."""
+
+from __future__ import annotations
+
+from mutant import Mutant
+
+ATTEND, GRADIENTS = "tests/unit/kernels/test_attend.py", "tests/unit/kernels/test_gradients.py"
+WORDS, NUMBERS = "tests/unit/kernels/test_words.py", "tests/unit/kernels/test_large_numbers.py"
+POINTWISE = "tests/unit/kernels/test_pointwise.py"
+LOOPS, WORD_LOOPS = "nmtflex/kernels/loops.py", "nmtflex/kernels/word_loops.py"
+POINTWISE_LOOPS = "nmtflex/kernels/pointwise_loops.py"
+
+KERNELS = [
+    Mutant(
+        LOOPS,
+        "scores[i] = exp(scores[i] - greatest)",
+        "scores[i] = exp(scores[i])",
+        "softmax without its maximum",
+        NUMBERS,
+    ),
+    Mutant(
+        "nmtflex/kernels/triton_loops.py",
+        "score -= tl.load(gate + n) * away * away / penalty_spread",
+        "score += tl.load(gate + n) * away * away / penalty_spread",
+        "a penalty of the wrong sign in Triton",
+        "tests/unit/kernels/test_cuda.py",
+    ),
+    Mutant(
+        LOOPS,
+        "scores[i] -= gate * _away(",
+        "scores[i] += gate * _away(",
+        "a penalty of the wrong sign",
+        ATTEND,
+    ),
+    Mutant(
+        LOOPS,
+        "weights[i] = plain[i] * exp(",
+        "weights[i] = plain[i] * plain[i] * exp(",
+        "the softmax is damped twice",
+        ATTEND,
+    ),
+    Mutant(
+        LOOPS,
+        "np.float64(weights[i]) * (start + i)",
+        "np.float64(weights[i]) * i",
+        "the focus is counted from the beginning of the window",
+        ATTEND,
+    ),
+    Mutant(
+        LOOPS,
+        "    while i < weights.shape[0]:",
+        "    while i + 1 < weights.shape[0]:",
+        "a context lacks its last position",
+        ATTEND,
+    ),
+    Mutant(
+        LOOPS,
+        "low = start[first:last].min() // TILE * TILE",
+        "low = start[first] // TILE * TILE",
+        "positions before the first hypothesis's window are not read",
+        ATTEND,
+    ),
+    Mutant(
+        LOOPS,
+        "high = stop[first:last].max()",
+        "high = stop[first]",
+        "positions after the first hypothesis's window are not read",
+        ATTEND,
+    ),
+    Mutant(
+        LOOPS,
+        "grads[i] = weights[i] * (grads[i] - mean)",
+        "grads[i] = weights[i] * grads[i]",
+        "the gradient of the softmax lacks its mean",
+        GRADIENTS,
+    ),
+    Mutant(
+        LOOPS,
+        "return grad_gate, grad_focus * gate * type(focus)(2 / spread)",
+        "return grad_gate, -grad_focus * gate * type(focus)(2 / spread)",
+        "the gradient of the focus has the wrong sign",
+        GRADIENTS,
+    ),
+    Mutant(
+        LOOPS,
+        "return grad_centre * type(centre)(2 / spread)",
+        "return grad_centre * type(centre)(1 / spread)",
+        "the gradient of the centre is halved",
+        GRADIENTS,
+    ),
+    Mutant(
+        LOOPS,
+        "total[a] += grad * v[a] * (one - t * t)",
+        "total[a] += grad * v[a] * (one - t)",
+        "the gradient of a key has another slope than tanh",
+        GRADIENTS,
+    ),
+    Mutant(
+        LOOPS,
+        "grad_v[a] += grad * t\n",
+        "grad_v[a] += grad\n",
+        "the gradient of v leaves tanh out",
+        GRADIENTS,
+    ),
+    Mutant(
+        LOOPS,
+        "if not steps.start[n] <= s < steps.stop[n]:",
+        "if not steps.start[n] < s < steps.stop[n]:",
+        "a window's first key and value get no gradient",
+        GRADIENTS,
+    ),
+    Mutant(
+        WORD_LOOPS,
+        "sums[row, 0] = (1 - smoothing) * (log_total - wanted)",
+        "sums[row, 0] = (log_total - wanted)",
+        "label smoothing takes nothing from the reference",
+        WORDS,
+    ),
+    Mutant(
+        WORD_LOOPS,
+        "scores[references[row]] -= scores.dtype.type(1 - smoothing)",
+        "scores[references[row]] -= scores.dtype.type(1)",
+        "the gradient of label smoothing is that of another target",
+        WORDS,
+    ),
+    Mutant(
+        WORD_LOOPS,
+        "scores[j] = exp(scores[j] - greatest)",
+        "scores[j] = exp(scores[j])",
+        "the cross-entropy's softmax is without its maximum",
+        NUMBERS,
+    ),
+    Mutant(
+        WORD_LOOPS,
+        "total += exp(scores[j] - greatest)\n    return greatest +",
+        "total += exp(scores[j])\n    return",
+        "the search's log-softmax is without its maximum",
+        NUMBERS,
+    ),
+    Mutant(
+        WORD_LOOPS,
+        "for j in range(whole, scores.shape[0]):\n        greatest",
+        "for j in range(whole + 1, scores.shape[0]):\n        greatest",
+        "a word past the last whole vector is overlooked",
+        WORDS,
+    ),
+    Mutant(
+        WORD_LOOPS,
+        "    if not value > values[-1]:",
+        "    if not value >= values[-1]:",
+        "the last of equal words is taken, not the first",
+        WORDS,
+    ),
+    Mutant(
+        WORD_LOOPS,
+        "if peaks[block] >= least:",
+        "if peaks[block] > least:",
+        "a block whose best word is the last of the K is overlooked",
+        WORDS,
+    ),
+    Mutant(
+        WORD_LOOPS,
+        "            peaks[block] = _greatest(scores[block * BLOCK : (block + 1) * BLOCK], lanes)\n"
+        "        values[row]",
+        "        values[row]",
+        "a word that may not be found hides those of other blocks",
+        WORDS,
+    ),
+    Mutant(
+        POINTWISE_LOOPS,
+        "c[n, d] = f * cell[n, d] + i * g",
+        "c[n, d] = i * cell[n, d] + f * g",
+        "the LSTM's input and forget gates are swapped",
+        POINTWISE,
+    ),
+    Mutant(
+        POINTWISE_LOOPS,
+        "of_c = grad_c[n, d] + grad_h",
+        "of_c = grad_h",
+        "the LSTM's memory passes no gradient on",
+        POINTWISE,
+    ),
+    Mutant(
+        POINTWISE_LOOPS,
+        "            total += b\n",
+        "            total += 0 * b\n",
+        "the gate's bias is left out",
+        POINTWISE,
+    ),
+    Mutant(
+        "nmtflex/kernels/dropout_loops.py",
+        "x.dtype.type(1 / (1 - p))",
+        "x.dtype.type(1)",
+        "dropout does not scale what it keeps",
+        "tests/unit/kernels/test_dropout.py",
+    ),
+    Mutant(
+        "nmtflex/kernels/dropout.py",
+        "return _dropped(grad, ctx.p, ctx.seed), None, None",
+        "return _dropped(grad, ctx.p, ctx.seed + 1), None, None",
+        "the gradient passes through another mask",
+        "tests/unit/kernels/test_dropout.py",
+    ),
+    Mutant(
+        "nmtflex/kernels/windows.py",
+        "        low -= _penalty(low - 1, g, p, spread) < tau\n",
+        "",
+        "a position at the window's left edge is lost to rounding",
+        "tests/unit/kernels/test_window_below.py",
+    ),
+    Mutant(
+        "nmtflex/kernels/threshold.py",
+        "    high = high - (~below(high)).long()\n",
+        "",
+        "a position at the window's right edge is in that should not be",
+        "tests/unit/kernels/test_window_below.py",
+    ),
+    Mutant(
+        "nmtflex/kernels/ranking.py",
+        "min(count + 1, values.shape[1])",
+        "min(count, values.shape[1])",
+        "ties with the first that is not taken go unnoticed",
+        "tests/unit/kernels/test_ranking.py",
+    ),
+    Mutant(
+        "nmtflex/kernels/gather.py",
+        'order = np.argsort(rows, kind="stable")',
+        "order = np.arange(len(rows))",
+        "keys get the gradients of other sentences' hypotheses",
+        GRADIENTS,
+    ),
+    Mutant(
+        "nmtflex/kernels/products.py",
+        "for parts in zip(*notes, strict=True))",
+        "for parts in zip(*notes[-1:], strict=True))",
+        "a weight learns from one step alone",
+        "tests/unit/kernels/test_products.py",
+    ),
+    Mutant(
+        "nmtflex/kernels/int8_loops.py",
+        "np.int8(np.rint(row[j] * factor))",
+        "np.int8(row[j] * factor)",
+        "numbers of 8 bits are cut off, not rounded",
+        "tests/unit/kernels/test_products.py",
+    ),
+]

@@ -1,0 +1,169 @@
+"""Mistakes in training: gradients, schedules, checkpoints, the data's integrity, batches."""
+
+from __future__ import annotations
+
+from mutant import Mutant
+
+GRADIENTS, LOOP = "nmtflex/training/gradients.py", "nmtflex/training/loop.py"
+CHECKPOINT, BATCHES = "nmtflex/training/checkpoint.py", "nmtflex/corpus/batches.py"
+PIECES = "tests/unit/training/test_gradient_pieces.py"
+KEPT = "tests/unit/training/test_checkpoint.py"
+TRAIN = "tests/integration/training/test_train.py"
+ORDER = "tests/unit/corpus/test_batches.py"
+
+TRAINING = [
+    Mutant(
+        GRADIENTS,
+        "autograd.backward(loss.objective / tokens)",
+        "autograd.backward(loss.objective / batch.num_tokens)",
+        "the gradients of an update's batches are means that are summed",
+        PIECES,
+    ),
+    Mutant(
+        GRADIENTS,
+        "if limit and not norm < limit - ROUNDING:",
+        "if limit and norm < limit - ROUNDING:",
+        "small gradients are clipped, large ones are not",
+        PIECES,
+    ),
+    Mutant(
+        GRADIENTS,
+        "pieces[failed : failed + 1] = np.array_split(pairs, 2)",
+        "pieces[failed : failed + 1] = np.array_split(pairs, 2)[:1]",
+        "half of a batch that memory does not hold is forgotten",
+        PIECES,
+    ),
+    Mutant(
+        GRADIENTS,
+        "            self.model.zero_grad(set_to_none=True)\n",
+        "",
+        "the gradient of the update before stays",
+        PIECES,
+    ),
+    Mutant(
+        LOOP,
+        "progress.position += len(chosen)",
+        "progress.position += 1",
+        "accumulated batches are seen again",
+        f"{TRAIN} -k each_batch_once",
+    ),
+    Mutant(
+        LOOP,
+        "(score, -perplexity) <= (before, -known)",
+        "(score, perplexity) <= (before, known)",
+        "of equal BLEU, more perplexity is better",
+        f"{TRAIN} -k perplexity",
+    ),
+    Mutant(
+        LOOP,
+        "if self.config.halve_from and progress.epoch >= self.config.halve_from:",
+        "if self.config.halve_from and progress.epoch > self.config.halve_from:",
+        "the rate is halved an epoch late",
+        f"{TRAIN} -k halve",
+    ),
+    Mutant(
+        LOOP,
+        "        self.model.train()\n",
+        "",
+        "after a validation, training goes on without dropout",
+        f"{TRAIN} -k dropout",
+    ),
+    Mutant(
+        CHECKPOINT,
+        '    torch.set_rng_state(tensors["rng.cpu"])\n',
+        "",
+        "a resumed training draws other random numbers",
+        KEPT,
+    ),
+    Mutant(
+        CHECKPOINT,
+        '"state": {names.index(name): state for name, state in states.items()}',
+        '"state": {}',
+        "a resumed training has a fresh optimiser",
+        KEPT,
+    ),
+    Mutant(
+        CHECKPOINT,
+        "for outdated in folder.updates()[:-keep]:",
+        "for outdated in folder.updates()[:-1]:",
+        "only the last checkpoint is kept",
+        KEPT,
+    ),
+    Mutant(
+        CHECKPOINT,
+        "if written is not None and written != _checksum(values):",
+        "if written is None:",
+        "damaged progress is taken as it is",
+        KEPT,
+    ),
+    Mutant(
+        "nmtflex/training/resume.py",
+        "for checkpoint in reversed(folder.updates()):",
+        "for checkpoint in folder.updates():",
+        "a training goes on from its oldest checkpoint",
+        KEPT,
+    ),
+    Mutant(
+        "nmtflex/training/average.py",
+        "return found[-count:]",
+        "return found[:count]",
+        "the first checkpoints are averaged, not the last",
+        "tests/unit/training/test_average.py",
+    ),
+    Mutant(
+        "nmtflex/training/finetune.py",
+        '"beta": 0.1 if gated else 0.0',
+        '"beta": 0.0',
+        "finetuning does not open the gate unless told",
+        "tests/integration/finetuning/test_finetune.py",
+    ),
+    Mutant(
+        "nmtflex/corpus/integrity.py",
+        "fresh = name in self._seen or stamp[0] <= SMALL or stamp[1] > made",
+        "fresh = name in self._seen or stamp[1] > made",
+        "a small file that was changed before the manifest is taken",
+        "tests/unit/corpus/test_integrity.py",
+    ),
+    Mutant(
+        "nmtflex/corpus/integrity.py",
+        "            if stamp == self._seen.get(name):",
+        "            if name in self._seen:",
+        "a file that is changed during a training is not looked at again",
+        "tests/unit/corpus/test_integrity.py",
+    ),
+    Mutant(
+        BATCHES,
+        "self.target.lengths[pairs] + 1)",
+        "self.target.lengths[pairs])",
+        "a batch's size leaves end-of-sentence out",
+        ORDER,
+    ),
+    Mutant(
+        BATCHES,
+        "            target_out[row, len(y)] = EOS_ID\n",
+        "",
+        "no translation ends",
+        ORDER,
+    ),
+    Mutant(
+        BATCHES,
+        "np.random.default_rng([seed, epoch])",
+        "np.random.default_rng([seed])",
+        "every epoch has the same order",
+        ORDER,
+    ),
+    Mutant(
+        BATCHES,
+        "return max(1, min(count, self.tokens // int(widths[last])))",
+        "return count",
+        "a batch is as large as its shortest pair lets it be",
+        ORDER,
+    ),
+    Mutant(
+        BATCHES,
+        "sum(int(self.target.lengths[pairs].sum()) + len(pairs) for pairs in batches)",
+        "sum(int(self.target.lengths[pairs].sum()) for pairs in batches)",
+        "the tokens of an update leave end-of-sentence out",
+        PIECES,
+    ),
+]

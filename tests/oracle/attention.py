@@ -1,0 +1,168 @@
+"""The attention mechanisms, for one hypothesis of one sentence, from the papers' equations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oracle.weights import Matrix, Vector, Weights, sigmoid, softmax
+
+
+class Step(NamedTuple):
+    """What a step of attention gives."""
+
+    context: Vector
+    state: Any = None  # for the next step: focus, number of the step
+    gate: float | None = None
+    weights: Vector | None = None  # [S]
+
+
+class NoAttention:
+    """A context of no units."""
+
+    def __init__(self, weights: Weights, options: Any, states: list[Vector], longest: int) -> None:
+        self.states = states
+
+    def start(self) -> Any:
+        return None
+
+    def attend(self, query: Vector, feedback: Vector, state: Any) -> Step:
+        return Step(np.zeros(0))
+
+
+class GlobalAttention(NoAttention):
+    """Shu and Nakayama, eq. 1-3; Luong et al., eq. 8."""
+
+    def __init__(self, weights: Weights, options: Any, states: list[Vector], longest: int) -> None:
+        super().__init__(weights, options, states, longest)
+        self.weights = weights
+        self.options = options
+
+    def score(self, h: Vector, s: int) -> float:
+        own, state = self.weights.under("score"), self.states[s]
+        if self.options.score == "additive":
+            inside = own["query.weight"] @ h + own["states.weight"] @ state + own["query.bias"]
+            return float(own["v"] @ np.tanh(inside))
+        if self.options.score == "general":
+            return float(h @ (own["states.weight"] @ state))
+        return float(h @ state)
+
+    def mean(self, weights: dict[int, float], **rest: Any) -> Step:
+        """Sum the states by the weights of some positions."""
+        context = sum(weight * self.states[s] for s, weight in weights.items())
+        laid_out = np.array([weights.get(s, 0.0) for s in range(len(self.states))])
+        return Step(np.asarray(context), weights=laid_out, **rest)
+
+    def within(self, positions: list[int], scores: list[float]) -> dict[int, float]:
+        return dict(zip(positions, softmax(np.array(scores)).tolist(), strict=True))
+
+    def attend(self, query: Vector, feedback: Vector, state: Any) -> Step:
+        positions = list(range(len(self.states)))
+        return self.mean(self.within(positions, [self.score(query, s) for s in positions]))
+
+
+class LocalM(GlobalAttention):
+    """Luong et al., section 3.2: p[t] = t, at most the last position."""
+
+    def start(self) -> int:
+        return 0
+
+    def attend(self, query: Vector, feedback: Vector, state: int) -> Step:
+        centre = min(state, len(self.states) - 1)
+        reach = self.options.window
+        positions = [s for s in range(len(self.states)) if abs(s - centre) <= reach]
+        weights = self.within(positions, [self.score(query, s) for s in positions])
+        return self.mean(weights, state=state + 1)
+
+
+class LocalP(GlobalAttention):
+    """Luong et al., eq. 9-10, with sigma = D / 2."""
+
+    def attend(self, query: Vector, feedback: Vector, state: Any) -> Step:
+        w, v = self.weights["centre.0.weight"], self.weights["centre.2.weight"][0]
+        centre = len(self.states) * sigmoid(v @ np.tanh(w @ query))
+        reach = self.options.window
+        positions = [s for s in range(len(self.states)) if abs(s - centre) <= reach]
+        weights = self.within(positions, [self.score(query, s) for s in positions])
+        sigma = reach / 2
+        return self.mean({
+            s: weight * math.exp(-((s - centre) ** 2) / (2 * sigma**2))
+            for s, weight in weights.items()
+        })
+
+
+class Flexible(GlobalAttention):
+    """Shu and Nakayama, eq. 4-8; with a threshold, the positions whose penalty is below it."""
+
+    tau = math.inf
+
+    def start(self) -> float:
+        return 0.0
+
+    def gate(self, query: Vector, feedback: Vector) -> float:
+        own = self.weights.under("gate")
+        w, v = own["state.weight"], own["v.weight"][0]
+        if self.options.gate_feedback:  # eq. 8
+            inside = w @ query + own["word.weight"] @ feedback
+            return float(sigmoid(v @ np.tanh(inside) + own["v.bias"][0]))
+        return float(sigmoid(v @ np.tanh(w @ query + own["state.bias"])))  # eq. 7
+
+    def attend(self, query: Vector, feedback: Vector, state: float) -> Step:
+        g = self.gate(query, feedback)
+        count, sigma = len(self.states), self.options.sigma
+        penalties = [g * (s - state) ** 2 / (2 * sigma**2) for s in range(count)]
+        positions = [s for s in range(count) if penalties[s] < self.tau]
+        if not positions:
+            positions = [min(range(count), key=lambda s: abs(s - state))]
+        scores = [self.score(query, s) - penalties[s] for s in positions]
+        weights = self.within(positions, scores)
+        focus = sum(weight * s for s, weight in weights.items())
+        return self.mean(weights, state=focus, gate=g)
+
+
+class Memory(NoAttention):
+    """Britz, Guan and Luong, eq. 7, 8, 11 and 12; positions and slots count from 1."""
+
+    def __init__(self, weights: Weights, options: Any, states: list[Vector], longest: int) -> None:
+        super().__init__(weights, options, states, longest)
+        self.beta = weights["beta.weight"]
+        self.scoring = options.decoder_scoring
+        logits: Matrix = np.array([weights["alpha.weight"] @ state for state in states])  # [S, K]
+        if options.position_encoding:
+            logits = logits * self.encodings(len(states), options.K, longest)
+        alpha = [self.scored(row, options.encoder_scoring) for row in logits]
+        self.slots = [
+            sum(a[k] * state for a, state in zip(alpha, states, strict=True))
+            for k in range(options.K)
+        ]
+
+    @staticmethod
+    def encodings(count: int, slots: int, longest: int) -> Matrix:
+        """Eq. 12, each slot's row at mean 1 over the sentence."""
+        found = np.zeros((count, slots))
+        for s in range(1, count + 1):
+            for k in range(1, slots + 1):
+                place, slot = min(s, longest) / longest, k / slots
+                found[s - 1, k - 1] = (1 - slot) * (1 - place) + slot * place
+        return found / (found.sum(0) / count)
+
+    @staticmethod
+    def scored(logits: Vector, scoring: str) -> Vector:
+        return softmax(logits) if scoring == "softmax" else np.asarray(sigmoid(logits))
+
+    def attend(self, query: Vector, feedback: Vector, state: Any) -> Step:
+        beta = self.scored(self.beta @ query, self.scoring)
+        context = sum(weight * slot for weight, slot in zip(beta, self.slots, strict=True))
+        return Step(np.asarray(context))
+
+
+MECHANISMS: dict[str, type[NoAttention]] = {
+    "none": NoAttention,
+    "global": GlobalAttention,
+    "local-m": LocalM,
+    "local-p": LocalP,
+    "flexible": Flexible,
+    "memory": Memory,
+}
