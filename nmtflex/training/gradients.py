@@ -40,6 +40,8 @@ class Gradients:
         smoothing: Label smoothing.
         beta: Weight of the mean gate.
         ranks: Processes that share the pairs; each is left with the gradient of all.
+        largest: Most tokens of a piece, padding counted, that memory is thought to hold; larger
+            ones are cut before they are tried. None for no limit.
     """
 
     model: Seq2Seq
@@ -47,6 +49,7 @@ class Gradients:
     smoothing: float
     beta: float
     ranks: Ranks = field(default_factory=Ranks)
+    largest: int | None = None
     left_out: list[int] = field(default_factory=list)  # this process's pairs too large even alone
 
     def of(self, chosen: list[Pairs]) -> Sums:
@@ -75,6 +78,7 @@ class Gradients:
         """Make the gradient of this process's pairs, in as many pieces as memory asks for."""
         self.left_out = []
         splits = 0
+        pieces = [piece for pairs in pieces for piece in self._cut(pairs)]
         while True:
             sums = Sums()
             # Weights may hold part of the gradient of what failed.
@@ -91,6 +95,13 @@ class Gradients:
             else:
                 self.left_out.append(int(pairs[0]))
                 del pieces[failed]
+
+    def _cut(self, pairs: Pairs) -> list[Pairs]:
+        """Halve a batch until memory is thought to hold each piece."""
+        tokens = len(pairs) * int(self.batches.widths(pairs).max())
+        if self.largest is None or tokens <= self.largest or len(pairs) == 1:
+            return [pairs]
+        return [piece for half in np.array_split(pairs, 2) for piece in self._cut(half)]
 
     def _scale(self, factor: float) -> None:
         """Multiply the gradient by a factor."""
