@@ -86,7 +86,15 @@ class LoopConfig(Config):
             may_change=True,
         ),
     ] = 10
-    valid_beam: Annotated[int, Opt("Beam size in validation.", ge=1, le=1000)] = 5
+    valid_beam: Annotated[
+        int,
+        Opt(
+            "Beam size in validation, whose translations are cut at twice their reference's tokens "
+            "and ten more.",
+            ge=1,
+            le=1000,
+        ),
+    ] = 5
     best_by: Annotated[
         Literal["bleu", "perplexity"],
         Opt("What the best checkpoint is chosen by; of the same BLEU, less perplexity is better."),

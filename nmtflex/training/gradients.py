@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
 
 import numpy as np
@@ -42,6 +43,7 @@ class Gradients:
         ranks: Processes that share the pairs; each is left with the gradient of all.
         largest: Most tokens of a piece, padding counted, that memory is thought to hold; larger
             ones are cut before they are tried. None for no limit.
+        show: Called before each piece with the number done and the number of all.
     """
 
     model: Seq2Seq
@@ -50,6 +52,7 @@ class Gradients:
     beta: float
     ranks: Ranks = field(default_factory=Ranks)
     largest: int | None = None
+    show: Callable[[int, int], None] = lambda _done, _pieces: None
     left_out: list[int] = field(default_factory=list)  # this process's pairs too large even alone
 
     def of(self, chosen: list[Pairs]) -> Sums:
@@ -112,6 +115,7 @@ class Gradients:
     def _first_failing(self, pieces: list[Pairs], tokens: int, sums: Sums) -> int | None:
         """Add the gradients of all pieces; return the number of one that memory does not hold."""
         for number, pairs in enumerate(pieces):
+            self.show(number, len(pieces))
             try:
                 self._add(pairs, tokens, sums)
             except (RuntimeError, MemoryError) as error:

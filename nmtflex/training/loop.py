@@ -176,6 +176,13 @@ class Trainer:
         """Make one optimiser step from the next batches of the epoch."""
         progress, config = self.progress, self.config
         chosen = self.order[progress.position : progress.position + config.accumulate]
+
+        def show(done: int, pieces: int) -> None:
+            if self.gradients.largest is not None:
+                words = f"{done} of {pieces} pieces of a batch"
+                display.working(progress.epoch, progress.update, words)
+
+        self.gradients.show = show
         sums, norm = self._step(chosen)
         progress.update += 1
         progress.position += len(chosen)
@@ -259,7 +266,12 @@ class Trainer:
         """Score the weights, keep them if they are the best, adapt the rate, save."""
         progress = self.progress
         began = time.monotonic()
-        result = self.validator(self.model, check) if self.validator else None
+
+        def show(done: int, total: int) -> None:
+            words = f"validating {done:,} of {total:,} sentences"
+            display.working(progress.epoch, progress.update, words)
+
+        result = self.validator(self.model, check, show) if self.validator else None
         spent = self.ranks.clock(time.monotonic() - began)
         progress.seconds += spent
         progress.validation_seconds += spent
@@ -287,6 +299,7 @@ class Trainer:
                 about |= {"bleu": str(result.bleu), "signature": result.signature}
             save_best(self.folder, self.model, about)
         self._save()
+        display.working(progress.epoch, progress.update)
         display.pause()
 
     def _judge(self, result: Validation | None) -> bool:

@@ -105,8 +105,17 @@ class Terminal:
 def test_a_terminal_is_answered_line_by_line(command_line, monkeypatch, tiny_run, tmp_path) -> None:
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "stdin", Terminal(["a b", "", "c"], out))
-    assert command_line("translate", tiny_run, *ONE_THREAD, "--output", out).code == 0
+    outcome = command_line("translate", tiny_run, *ONE_THREAD, "--output", out)
+    assert outcome.code == 0
     assert out.read_bytes().count(b"\n") == 3
+    first, second, *_ = outcome.err.splitlines()
+    assert str(tiny_run) in first  # what is being loaded
+    assert "Ctrl-D" in second  # how to end
+
+
+def test_nobody_at_a_terminal_is_told_how_to_end(command_line, feed, tiny_run) -> None:
+    feed("a b\n")
+    assert "Ctrl-D" not in command_line("translate", tiny_run, *ONE_THREAD).err
 
 
 def test_workers_change_nothing_but_the_time(command_line, tiny_run, tmp_path) -> None:
