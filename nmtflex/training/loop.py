@@ -176,13 +176,13 @@ class Trainer:
         """Make one optimiser step from the next batches of the epoch."""
         progress, config = self.progress, self.config
         chosen = self.order[progress.position : progress.position + config.accumulate]
+        if self.gradients.largest is not None:
 
-        def show(done: int, pieces: int) -> None:
-            if self.gradients.largest is not None:
+            def show(done: int, pieces: int) -> None:
                 words = f"{done} of {pieces} pieces of a batch"
                 display.working(progress.epoch, progress.update, words)
 
-        self.gradients.show = show
+            self.gradients.show = show
         sums, norm = self._step(chosen)
         progress.update += 1
         progress.position += len(chosen)

@@ -37,10 +37,16 @@ from nmtflex.model.weights import load_weights
 from nmtflex.ranks import Ranks
 from nmtflex.training.budget import check_states, find_budget, largest_piece
 from nmtflex.training.checkpoint import clear_leftovers
-from nmtflex.training.joining import check_same_data, join, processes_of, whole_batches
+from nmtflex.training.joining import (
+    check_same_data,
+    check_same_options,
+    join,
+    processes_of,
+    whole_batches,
+)
 from nmtflex.training.loop import Trainer
 from nmtflex.training.progress import Progress
-from nmtflex.training.resume import Resumed, resume
+from nmtflex.training.resume import Resumed, judge_by, resume
 from nmtflex.training.same_options import check_same
 
 
@@ -104,6 +110,7 @@ def make_trainer(
         known = ranks.from_first(_known_budget(folder) if ranks.first else None)
         train_config = dataclasses.replace(train_config, batch_tokens=known)
     config = _describe(corpus, model_config, train_config, device_config)
+    check_same_options(ranks, config)
     data = config["data"]
     if base is not None:
         config["base"] = file_hash(base.folder.best)  # wherever the base run is moved to
@@ -123,6 +130,7 @@ def make_trainer(
         groups = (model_config, train_config, device_config)
         lock, processes = _open_folder(folder, corpus, config, groups, ranks.size)
         state = resume(folder, model, optimizer) or _begin(model, rate, base)
+        judge_by(state.progress, train_config.best_by, folder.best)
     progress = join(ranks, model, optimizer, state.progress, state.trainer_file, train_config.seed)
     whole = whole_batches(train_config, ranks.from_first(processes))
     trainer = Trainer(whole, folder, corpus, model, optimizer, progress, tau, ranks)
