@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -49,7 +49,11 @@ def translate(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write (default: standard output, as -)."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write; .gz, .xz and .zst are packed (default: standard output, as -).",
+        ),
     ] = None,
 ) -> None:
     """Translate raw lines from standard input to standard output, one out for each in.
@@ -66,6 +70,7 @@ def translate(
     """
     input, output = (None if path == Path("-") else path for path in (input, output))  # noqa: A001
     interactive = _announced(runs, input)
+    from nmtflex.corpus.writers import open_lines
     from nmtflex.decoding.shards import follow, lead
     from nmtflex.decoding.stream import (
         AttentionFile,
@@ -102,9 +107,9 @@ def translate(
         # The one that may fail first: a mistake must not empty the output.
         attention = None
         if written.attention_output:
-            file = files.enter_context(written.attention_output.open("wb"))
+            file = files.enter_context(open_lines(written.attention_output))
             attention = AttentionFile(file, opened.translator.pipeline.source)
-        out = files.enter_context(_opened(output))
+        out = files.enter_context(open_lines(output))
         report = files.enter_context(_progress(quiet=interactive or out.isatty()))
         if written.workers > 1:
             shared = _shared(device, written.workers)
@@ -194,16 +199,6 @@ def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:
         stderr.print(alignment_text(index, alignment), soft_wrap=True)
 
     return show
-
-
-@contextlib.contextmanager
-def _opened(output: Path | None) -> Iterator[BinaryIO]:
-    """Open the output file, or standard output as bytes, so that text is UTF-8 in any locale."""
-    if output is None:
-        yield sys.stdout.buffer
-    else:
-        with output.open("wb") as file:
-            yield file
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ from nmtflex.training.progress import Progress
 
 ADAM = {"step", "exp_avg", "exp_avg_sq"}  # what the optimiser keeps of a weight
 WEIGHTS, TRAINER, PROGRESS = "weights.safetensors", "trainer.safetensors", "progress.json"
+MEGABYTE = 1e6  # bytes
 CHECKSUM = "sha256"  # in the progress, of all else there
 
 
@@ -56,6 +57,24 @@ def save_checkpoint(
             _write_progress(temporary, progress)
     for outdated in folder.updates()[:-keep]:
         remove_folder(outdated)
+
+
+def check_room(folder: RunFolder, model: Seq2Seq) -> None:
+    """Check, before a training begins, that its disk holds a checkpoint and the best weights.
+
+    Raises:
+        RunError: It does not; names what is free and what they take.
+    """
+    weights = list(model.parameters())
+    trained = sum(weight.nbytes for weight in weights if weight.requires_grad)
+    needed = 2 * sum(weight.nbytes for weight in weights) + 2 * trained  # Adam keeps two means
+    free = shutil.disk_usage(folder.path).free
+    if free < needed:
+        raise RunError(
+            f"{folder.path}: {free / MEGABYTE:,.1f} MB of its disk is free, and a checkpoint with "
+            f"the best weights takes {needed / MEGABYTE:,.1f} MB; make room and give the same "
+            f"command again"
+        )
 
 
 def _write_progress(path: Path, progress: Progress) -> None:
