@@ -23,7 +23,6 @@ from nmtflex.training.progress import Progress
 
 ADAM = {"step", "exp_avg", "exp_avg_sq"}  # what the optimiser keeps of a weight
 WEIGHTS, TRAINER, PROGRESS = "weights.safetensors", "trainer.safetensors", "progress.json"
-MEGABYTE = 1e6  # bytes
 CHECKSUM = "sha256"  # in the progress, of all else there
 
 
@@ -71,9 +70,8 @@ def check_room(folder: RunFolder, model: Seq2Seq) -> None:
     free = shutil.disk_usage(folder.path).free
     if free < needed:
         raise RunError(
-            f"{folder.path}: {free / MEGABYTE:,.1f} MB of its disk is free, and a checkpoint with "
-            f"the best weights takes {needed / MEGABYTE:,.1f} MB; make room and give the same "
-            f"command again"
+            f"{folder.path}: {free:,} bytes of its disk are free, and a checkpoint with the best "
+            f"weights takes {needed:,}; make room and give the same command again"
         )
 
 

@@ -51,12 +51,11 @@ def test_a_disk_that_holds_no_checkpoint_is_named(tiny_run, checkpoint, monkeypa
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=needed))
     check_room(RunFolder(tiny_run), model)
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=needed - 1))
-    monkeypatch.setattr("nmtflex.training.checkpoint.MEGABYTE", 1.0)
     with pytest.raises(RunError) as raised:
         check_room(RunFolder(tiny_run), model)
     assert str(tiny_run) in str(raised.value)
-    assert f"{needed - 1:,}.0 MB of its disk is free" in str(raised.value)
-    assert f"takes {needed:,}.0 MB" in str(raised.value)
+    assert f"{needed - 1:,} bytes of its disk are free" in str(raised.value)
+    assert f"takes {needed:,};" in str(raised.value)
 
 
 def without(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
