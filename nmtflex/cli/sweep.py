@@ -49,6 +49,8 @@ def sweep(
     base = config.output or config.run / f"sweep-{config.split}-beam{search.beam}"
     if config.output is None:
         check_contained(config.run, RunError)
+    elif not base.parent.is_dir():
+        raise OptionError(f"--output {base}: there is no folder {base.parent}")
     check_writable(base.with_name(f"{base.name}.csv"), "--output")
     opened = open_translator(config.run, search, ThresholdConfig(), batch, device)
     if not opened.run.model.decoder.attention.gated:
