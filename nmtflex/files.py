@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from nmtflex.errors import NmtflexError
+from nmtflex.errors import NmtflexError, OptionError
 
 UNFINISHED = "unfinished-"  # in the name of a folder that is being made
 
@@ -50,12 +50,12 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        _name(error, path)
+        name_file(error, path)
         raise
     sync_folder(path.parent)
 
 
-def _name(error: BaseException, path: Path) -> None:
+def name_file(error: BaseException, path: Path | str) -> None:
     """Say of what a write failed, which the system does not."""
     if isinstance(error, OSError) and error.filename is None:
         error.filename = str(path)
@@ -83,9 +83,28 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             temporary.rename(path)
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
-        _name(error, path)
+        name_file(error, path)
         raise
     sync_folder(path.parent)
+
+
+def check_writable(path: Path, flag: str) -> None:
+    """Check before any work that a file can be written where an option says.
+
+    Raises:
+        OptionError: There is no such folder, or nothing can be written to it; or it is a folder.
+    """
+    if path.is_dir():
+        raise OptionError(f"{flag} {path}: that is a folder; give a file")
+    if not path.parent.is_dir():
+        raise OptionError(f"{flag} {path}: there is no folder {path.parent}")
+    if path.exists() and not path.is_file():
+        return  # a device or a pipe
+    try:
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        raise OptionError(f"{flag} {path}: cannot be written: {error.strerror}") from error
 
 
 def is_free(path: Path) -> bool:

@@ -36,7 +36,7 @@ from nmtflex.decoding.translator import Opened, open_translator
 from nmtflex.errors import OptionError, RunError
 from nmtflex.model.run import RunFolder, read_run_config
 from nmtflex.model.threshold import threshold_value
-from nmtflex.scoring.run_scores import read_split
+from nmtflex.scoring.run_scores import chosen_split, read_split
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _sentence(
 ) -> tuple[str, Figure]:
     """Translate a sentence with a run, and draw what attention looked at."""
     opened = open_translator(path, *decoding)
-    line, where = _line(opened, kind)
+    line, where = _line(opened, kind, report)
     looked = look_at(opened.translator, line)
     run, *settings = facts_of(opened, names([path])[0], decoding).values()
     caption = " · ".join([run, where, *settings, looked.computed])
@@ -123,6 +123,7 @@ def _gate(looked: Looked, caption: str) -> Figure:
 def _focus(looked: Looked, caption: str) -> Figure:
     having = "a focus, which --attention flexible, local-m and local-p have"
     focus = _need(looked.trace.focus, having)
+    _need(looked.trace.window_start, having.replace("a focus", "a window"))
     return figures.focus(looked, focus, looked.trace.gate is not None, caption)
 
 
@@ -135,11 +136,11 @@ def _memory(looked: Looked, caption: str) -> Figure:
 _OF_SENTENCE = {"attention": _attention, "gate": _gate, "focus": _focus, "memory": _memory}
 
 
-def _line(opened: Opened, kind: SentenceFigure) -> tuple[str, str]:
+def _line(opened: Opened, kind: SentenceFigure, report: Report) -> tuple[str, str]:
     """Return the sentence to draw, and what a caption says of where it is from."""
     if kind.index is None:
         return kind.sentence or "", "a given sentence"
-    split = kind.split or "test"
+    split = chosen_split([opened.run.folder.path], kind.split, report)
     sources, _ = read_split(opened.run.folder.raw, split)
     if kind.index >= len(sources):
         raise OptionError(
@@ -218,7 +219,8 @@ def _by_length(
     paths: Sequence[Path], kind: ByLengthFigure, decoding: Decoding, report: Report
 ) -> Figure:
     """Translate a split with each run, and draw BLEU or seconds."""
-    split, facts, measured = kind.split or "test", [], []
+    split = chosen_split(paths, kind.split, report)
+    facts, measured = [], []
     for one, name in zip(open_runs(paths, decoding), names(paths), strict=True):
         sources, references = read_split(one.run.folder.raw, split)
         report(f"{one.run.folder.path}: translating {counted(len(sources), 'sentence')} of {split}")

@@ -112,7 +112,7 @@ def _report(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         complain("interrupted")
         return INTERRUPTED
-    if isinstance(error, MemoryError):
+    if _is_out_of_memory(error):
         complain(f"not enough memory: {error}" if str(error) else "not enough memory")
         return 1
     if isinstance(error, OSError):
@@ -127,6 +127,15 @@ def _report(error: BaseException) -> int:
         complain(f"{where}{error.strerror or error}{remedy}")
         return 1
     raise error
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory was short, in Python or, where it is loaded, in PyTorch."""
+    if "torch" not in sys.modules:
+        return isinstance(error, MemoryError)
+    from nmtflex.training.memory import is_out_of_memory
+
+    return is_out_of_memory(error)
 
 
 def _keep_quiet(message: str) -> None:

@@ -97,8 +97,9 @@ def _check(
 
 def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
     from nmtflex.analysis.bench import Wanted, bench_runs, computing
+    from nmtflex.scoring.run_scores import chosen_split
 
-    split = config.split or "test"
+    split = chosen_split(config.runs, config.split, note)
     wanted = Wanted(split, config.sentences, config.repeats, decoding)
     measured = bench_runs(config.runs, wanted, note)
     place = measured[0].subject.opened.run.model.device

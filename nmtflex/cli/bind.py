@@ -17,9 +17,16 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import typer
 from rich.markup import escape
 
-from nmtflex.cli.config_file import Tables, config_file_parameter, drop_replaced, origin, tables_of
+from nmtflex.cli.config_file import (
+    config_file_parameter,
+    drop_replaced,
+    is_in_file,
+    origin,
+    tables_of,
+)
 from nmtflex.cli.console import note
 from nmtflex.cli.help import HelpfulCommand, unwrap
+from nmtflex.cli.run_options import check_folders, take_from_run
 from nmtflex.config import Config, Opt, Variant, default_of, flag_of, is_kind, nearest, options_of
 from nmtflex.errors import OptionError
 
@@ -54,17 +61,19 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
             fields[name] = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
     # Positional arguments first, in the order of the groups; Typer reads them from the signature.
     parameters.sort(key=lambda parameter: not _is_argument(parameter))
-    parameters = [_context_parameter(), *parameters, config_file_parameter(fields, words)]
+    reader = take_from_run(parameters, list(groups.values()), fields, words)
+    last = config_file_parameter(fields, words, reader)
+    parameters = [_context_parameter(), *parameters, last]
 
     @functools.wraps(function)
     def call(context: typer.Context, **values: Any) -> Any:
         path = values.pop("config")
-        tables = tables_of(context)
         built, faults = {}, []
         for name, group in groups.items():
             drop_replaced(context, group, values)
             try:
-                built[name] = _build(group, values, tables)
+                check_folders(context, group, values)
+                built[name] = _build(group, values, context)
             except OptionError as error:
                 faults.append(str(error))
         if faults:
@@ -146,27 +155,29 @@ def _family_parameters(
     return parameters
 
 
-def _build(group: type[Config], values: dict[str, Any], tables: Tables) -> Config:
+def _build(group: type[Config], values: dict[str, Any], context: typer.Context) -> Config:
     """Take a group's fields out of ``values`` and build it."""
     fields: dict[str, Any] = {}
     for name, (plain, _) in options_of(group).items():
         if is_kind(plain, Variant):
-            fields[name] = _build_variant(name, plain, values, tables)
+            fields[name] = _build_variant(name, plain, values, context)
         else:
             fields[name] = values.pop(name)
     return group(**fields)
 
 
 def _build_variant(
-    name: str, family: type[Variant], values: dict[str, Any], tables: Tables
+    name: str, family: type[Variant], values: dict[str, Any], context: typer.Context
 ) -> Variant:
     """Build the chosen kind; an option that only other kinds have is an error that says whose."""
     kinds = family.variants()
-    kind = values.pop(name)
+    given = [field for field in family.owners() if values[field] is not None]
+    kind = family.kind_for(values.pop(name), given)
     own = options_of(kinds[kind])
-    table = tables.get(name, {"kind": kind})
+    table = tables_of(context).get(name, {"kind": kind})
     if table["kind"] != kind:
-        note(f"--{name} {kind} replaces the whole [{name}] table of the --config file")
+        if is_in_file(context, name):
+            note(f"--{name} {kind} replaces the whole [{name}] table of the --config file")
         table = {}
     fields = {key: value for key, value in table.items() if key != "kind"}
     for field, owners in family.owners().items():

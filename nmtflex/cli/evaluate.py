@@ -21,7 +21,7 @@ from nmtflex.config import (
     ThresholdConfig,
 )
 from nmtflex.errors import OptionError
-from nmtflex.files import atomic_file
+from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def _score_files(config: EvalConfig, scores: ScoreConfig) -> _Scored:
     from nmtflex.scoring.evaluation import Scorer, check_parallel, file_segmentation, read_texts
     from nmtflex.scoring.texts import sacrebleu_segmentation
 
+    if scores.needs_model:
+        raise OptionError("--wat ja needs --kytea-model FILE, a model of KyTea")
     begin = time.perf_counter()
     segmentation = file_segmentation(scores)
     scorer = Scorer(segmentation, read_texts(config.reference, segmentation), scores)
@@ -107,8 +109,15 @@ def _score_runs(
     device: DeviceConfig,
 ) -> _Scored:
     from nmtflex.analysis.runs import common_split
+    from nmtflex.corpus.writers import packed
     from nmtflex.decoding.translator import open_ensemble
-    from nmtflex.scoring.run_scores import evaluate_run, run_scorer, split_files
+    from nmtflex.scoring.run_scores import (
+        chosen_split,
+        evaluate_run,
+        run_scorer,
+        split_files,
+        with_model,
+    )
 
     called = " + ".join(map(str, config.runs))
     if scores.tokenize:
@@ -117,7 +126,8 @@ def _score_runs(
             f"words are its target's"
         )
     run, translator, tau = open_ensemble(config.runs, search, threshold, batch, device)
-    split = config.split or "test"
+    split = chosen_split(config.runs, config.split, note)
+    scores = with_model(scores, run.folder)
     sources, references = common_split(config.runs, split)
     name = str(split_files(run.folder.raw, split)[1])
     scorer = run_scorer(translator.pipeline.target, name, references, scores)
@@ -125,8 +135,8 @@ def _score_runs(
     evaluation, output = evaluate_run(translator, scorer, sources)
     seconds = time.perf_counter() - begin
     if config.output is not None:
-        with atomic_file(config.output) as file:
-            file.write("".join(f"{line}\n" for line in output.lines).encode())
+        with atomic_file(config.output) as file, packed(file, config.output.suffix) as out:
+            out.write("".join(f"{line}\n" for line in output.lines).encode())
     facts: dict[str, Any] = {"run": called}
     if not config.ensemble:
         facts["update"] = run.update
@@ -214,12 +224,9 @@ def _check_files(config: EvalConfig) -> None:
     for flag, path in written.items():
         if path is None:
             continue
-        if not path.parent.is_dir():
-            raise OptionError(f"{flag} {path}: there is no folder {path.parent}")
-        if path.is_dir():
-            raise OptionError(f"{flag} {path}: that is a folder; give a file")
         if path.resolve() in [other.resolve() for other in others]:
             raise OptionError(f"{flag} {path} is the file of another option too; give a new one")
+        check_writable(path, flag)
         others.append(path)
 
 

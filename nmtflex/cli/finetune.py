@@ -13,7 +13,8 @@ def finetune(config: FinetuneConfig, device: DeviceConfig) -> None:
     """Train a run further: for fewer computations (eq. 9 of flexible attention), or on other data.
 
     Validates before the first update and after, at the threshold --tau: BLEU, mean gate and CPS.
-    The same command again resumes. torchrun starts it in several processes, as nmtflex train.
+    The same command again resumes; nmtflex finetune --run RUN is enough. torchrun starts it in
+    several processes, as nmtflex train.
     """
     from nmtflex.ranks import open_ranks
     from nmtflex.training.finetune import open_finetuning

@@ -17,7 +17,7 @@ from nmtflex.config import (
     SentenceFigure,
     ThresholdConfig,
 )
-from nmtflex.errors import OptionError
+from nmtflex.files import check_writable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,8 +65,11 @@ def _check(
     if not isinstance(config.kind, LengthFigure):
         text = SearchConfig(replace_unk=search.replace_unk, unk=search.unk)
         refuse("has no effect: this figure shows what the model wrote", text)
-    if config.output is not None and not config.output.parent.is_dir():
-        raise OptionError(f"--output {config.output}: there is no folder {config.output.parent}")
+    first = config.runs[0]
+    if config.output is not None:
+        check_writable(config.output, "--output")
+    elif first.is_dir():  # its name is known when it is drawn
+        check_writable(first / "figure.png", "--output")
 
 
 def write_figure(figure: Figure, path: Path) -> None:

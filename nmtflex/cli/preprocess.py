@@ -32,12 +32,7 @@ def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[s
 
     reasons = describe_reasons(**manifest["filter"])
     limit = manifest["options"]["max_pairs"]
-    for files in manifest["inputs"].values():
-        for file in files:
-            if not file["pairs"]:
-                yield f"{file['path']}: not read: --max-pairs {limit:,} was reached before it"
-            elif file["byte_order_mark"]:
-                yield f"{file['path']}: dropped a byte-order mark at its start"
+    yield from _inputs(manifest["inputs"], limit)
     for name, split in manifest["splits"].items():
         if name == "train":
             yield f"{name}: {_counts(split, reasons, limit)}; {_unknown(split)}"
@@ -64,6 +59,33 @@ def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[s
     speed = pairs / max(progress.total - learning, 1e-9)
     apart = ", learning apart" if sample else ""
     yield f"{out}: made in {progress.total:.1f} seconds ({speed:,.0f} pairs a second{apart})"
+
+
+def _inputs(inputs: dict[str, list[dict[str, Any]]], limit: int) -> Iterator[str]:
+    """Say what a person should know of the files that were read, and of those that were not."""
+    from nmtflex.corpus.readers import unread_beside
+
+    for file in (file for files in inputs.values() for file in files):
+        if not file["pairs"]:
+            yield f"{file['path']}: not read: --max-pairs {limit:,} was reached before it"
+        elif file["byte_order_mark"]:
+            yield f"{file['path']}: dropped a byte-order mark at its start"
+        for other in unread_beside(Path(file["path"])):
+            yield f"warning: {file['path']} was read, and {other} beside it was not"
+    yield from _same_data(inputs)
+
+
+def _same_data(inputs: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+    """Warn of validation and test data that are training data, by the content of their files."""
+    training = {file["sha256"]: file["path"] for file in inputs.get("train", [])}
+    for split in ("valid", "test"):
+        for file in inputs.get(split, []):
+            if other := training.get(file["sha256"]):
+                same = "" if other == file["path"] else f" the same as {other}:"
+                yield (
+                    f"warning: {split}: {file['path']} is{same} training data; its scores say "
+                    f"nothing about new sentences"
+                )
 
 
 def _sample(sample: dict[str, int]) -> str:

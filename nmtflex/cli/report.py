@@ -19,7 +19,7 @@ from nmtflex.config import (
     ThresholdConfig,
 )
 from nmtflex.errors import OptionError
-from nmtflex.files import atomic_file
+from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
 
 LARGE = 50_000_000  # bytes from which a page is slow to open
@@ -46,16 +46,19 @@ def report(
             f"--tokenize {scores.tokenize} is for scoring files, not runs, whose words are their "
             f"target's"
         )
-    if not config.out.parent.is_dir():
-        raise OptionError(f"--out {config.out}: there is no folder {config.out.parent}")
+    check_writable(config.out, "--out")
     from nmtflex.analysis.runs import Decoding
     from nmtflex.report.collect import Wanted, collect
     from nmtflex.report.page import check_plotly, render
+    from nmtflex.scoring.run_scores import chosen_split
 
     check_plotly()
     decoding = Decoding(search, threshold, batch, device)
     wanted = Wanted(
-        split=config.split, sentences=config.sentences, scores=scores, decoding=decoding
+        split=chosen_split(config.runs, config.split, note),
+        sentences=config.sentences,
+        scores=scores,
+        decoding=decoding,
     )
     found = collect(config.runs, wanted, note)
     about = {

@@ -12,12 +12,14 @@ from types import FrameType
 from nmtflex.cli.console import note, stderr
 from nmtflex.text.visible import counted
 
+UNITS = {"learning BPE": "merge"}  # what a stage counts, where that is not pairs
+
 
 class Stages:
     """Told now and then what is being done; shows it and measures it.
 
     Args:
-        show: Called with the stage and the pairs done in it.
+        show: Called with the stage and the pairs (or other ``UNITS``) done in it.
     """
 
     def __init__(self, show: Callable[[str, int], None]) -> None:
@@ -61,7 +63,8 @@ def stages() -> Iterator[Stages]:
         task = bar.add_task("starting", total=None)
 
         def show(stage: str, done: int) -> None:
-            bar.update(task, description=f"{stage}: {counted(done, 'pair')}" if done else stage)
+            what = counted(done, UNITS.get(stage, "pair"))
+            bar.update(task, description=f"{stage}: {what}" if done else stage)
             bar.refresh()
 
         yield Stages(show)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -19,7 +20,7 @@ from nmtflex.config import (
     ThresholdConfig,
 )
 from nmtflex.errors import OptionError, RunError
-from nmtflex.files import atomic_file, check_contained
+from nmtflex.files import atomic_file, check_contained, check_writable
 from nmtflex.text.visible import visible
 
 if TYPE_CHECKING:
@@ -40,21 +41,24 @@ def sweep(
     from nmtflex.analysis.sweep import sweep as sweep_thresholds
     from nmtflex.decoding.translator import open_translator
     from nmtflex.model.threshold import threshold_value
-    from nmtflex.scoring.run_scores import read_split
+    from nmtflex.scoring.run_scores import chosen_split, read_split
 
     check_matplotlib()
+    split = chosen_split([config.run], config.split, note)
+    config = dataclasses.replace(config, split=split)
     base = config.output or config.run / f"sweep-{config.split}-beam{search.beam}"
     if config.output is None:
         check_contained(config.run, RunError)
     elif not base.parent.is_dir():
         raise OptionError(f"--output {base}: there is no folder {base.parent}")
+    check_writable(base.with_name(f"{base.name}.csv"), "--output")
     opened = open_translator(config.run, search, ThresholdConfig(), batch, device)
     if not opened.run.model.decoder.attention.gated:
         raise OptionError(
             f"sweep is for flexible attention, and {config.run} has "
             f"{opened.run.model_config.attention.kind}"
         )
-    sources, references = read_split(opened.run.folder.raw, config.split)
+    sources, references = read_split(opened.run.folder.raw, split)
     taus = {threshold_value(tau, opened.run.config["data"]) for tau in config.taus}
     if config.within is not None and config.baseline is None:
         taus.add(math.inf)

@@ -23,10 +23,16 @@ if TYPE_CHECKING:
 def train(train: TrainConfig, model: ModelConfig, device: DeviceConfig) -> None:
     """Train a model on a prepared folder; the same command again resumes.
 
+    A run that is there gives what is not given, DATA too: nmtflex train --run RUN --epochs 20. What
+    is given and differs is an error, but for its length, validations, logging, device and threads.
+
     Several processes, on one machine or more, train one model: torchrun --nproc-per-node N -m
     nmtflex -- train ... --batch-tokens and --batch-sentences are each process's; a run keeps its
     batches when another number of processes goes on with it.
     """
+    from nmtflex.corpus.store import open_prepared
+
+    open_prepared(train.data)  # a mistake is told before PyTorch is imported
     from nmtflex.ranks import open_ranks
     from nmtflex.training.start import open_training
 
@@ -38,6 +44,7 @@ def run_trainer(trainer: Trainer) -> None:
     from rich.console import Console
 
     from nmtflex.model.run import read_run_config
+    from nmtflex.training.checkpoint import check_room
     from nmtflex.training.display import Display
     from nmtflex.training.metrics import Metrics
 
@@ -58,6 +65,7 @@ def run_trainer(trainer: Trainer) -> None:
             f"{counted(progress.epoch, 'epoch')}; raise {limit} to go on"
         )
         return
+    check_room(trainer.folder, trainer.model)
     word = f"resuming {path} at update {progress.update:,}" if progress.update else "training"
     size = trainer.ranks.size
     where = f"{trainer.model.device}" if size == 1 else f"{size} processes"

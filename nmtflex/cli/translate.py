@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,9 +20,11 @@ from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
 from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig, ThresholdConfig
 from nmtflex.errors import OptionError
+from nmtflex.launch import SPEAKER
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
+    from nmtflex.decoding.tally import Tally
     from nmtflex.decoding.translator import Opened, Translation, Translator
 
 
@@ -47,7 +49,11 @@ def translate(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write (default: standard output, as -)."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write; .gz, .xz and .zst are packed (default: standard output, as -).",
+        ),
     ] = None,
 ) -> None:
     """Translate raw lines from standard input to standard output, one out for each in.
@@ -62,6 +68,9 @@ def translate(
     Started by torchrun, several processes, on one machine or more, share the lines; the first one
     reads and writes them.
     """
+    input, output = (None if path == Path("-") else path for path in (input, output))  # noqa: A001
+    interactive = _announced(runs, input)
+    from nmtflex.corpus.writers import open_lines
     from nmtflex.decoding.shards import follow, lead
     from nmtflex.decoding.stream import (
         AttentionFile,
@@ -74,7 +83,6 @@ def translate(
     from nmtflex.decoding.translator import open_ensemble
     from nmtflex.ranks import open_ranks
 
-    input, output = (None if path == Path("-") else path for path in (input, output))  # noqa: A001
     check_output(written, search)
     _check_files(input, output, written.attention_output)
     ranks = open_ranks()
@@ -91,17 +99,17 @@ def translate(
         follow(ranks, setup)
         return
     tally = Tally() if written.stats else None
-    interactive = input is None and sys.stdin.isatty()
-    if interactive:  # a person waits for each line
+    if interactive:
         written = dataclasses.replace(written, buffer=1, workers=1)
+        note("type a sentence and press Enter; Ctrl-D on an empty line ends")
     lines = _lines(input)
     with contextlib.ExitStack() as files:
         # The one that may fail first: a mistake must not empty the output.
         attention = None
         if written.attention_output:
-            file = files.enter_context(written.attention_output.open("wb"))
+            file = files.enter_context(open_lines(written.attention_output))
             attention = AttentionFile(file, opened.translator.pipeline.source)
-        out = files.enter_context(_opened(output))
+        out = files.enter_context(open_lines(output))
         report = files.enter_context(_progress(quiet=interactive or out.isatty()))
         if written.workers > 1:
             shared = _shared(device, written.workers)
@@ -110,6 +118,19 @@ def translate(
         way = translated if ranks.alone else functools.partial(lead, ranks)
         chunks = way(setup, lines, written)
         write_chunks(chunks, out, written.format, report, attention, tally, show)
+    _tell_cps(tally)
+
+
+def _announced(runs: list[Path], input: Path | None) -> bool:  # noqa: A002
+    """Return whether a person is to type the lines, who is told that the runs are being loaded."""
+    interactive = input is None and sys.stdin.isatty()
+    if interactive and SPEAKER.speaks():
+        note(f"loading {' + '.join(map(str, runs))}")
+    return interactive
+
+
+def _tell_cps(tally: Tally | None) -> None:
+    """Say how many score computations a step attention took, if they were counted."""
     if tally is not None and tally.cps is not None:
         reading = f", and {tally.encoding:.1f} a sentence in reading the source"
         note(f"CPS {tally.cps:.2f} (score computations a step){reading * bool(tally.encoding)}")
@@ -178,16 +199,6 @@ def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:
         stderr.print(alignment_text(index, alignment), soft_wrap=True)
 
     return show
-
-
-@contextlib.contextmanager
-def _opened(output: Path | None) -> Iterator[BinaryIO]:
-    """Open the output file, or standard output as bytes, so that text is UTF-8 in any locale."""
-    if output is None:
-        yield sys.stdout.buffer
-    else:
-        with output.open("wb") as file:
-            yield file
 
 
 @contextlib.contextmanager

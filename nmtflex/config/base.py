@@ -11,7 +11,7 @@ import dataclasses
 import difflib
 import operator
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import (
@@ -255,6 +255,11 @@ class Variant(Config):
             for field in options_of(variant):
                 found.setdefault(field, []).append(kind)
         return found
+
+    @classmethod
+    def kind_for(cls, kind: str, given: Collection[str]) -> str:
+        """Return the kind that is meant where ``kind`` is chosen and these options are given."""
+        return kind
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types with the ``kind`` first."""

@@ -179,7 +179,10 @@ class SweepConfig(Config):
     tau: Annotated[str, Opt("Thresholds parted by commas: numbers, inf (no threshold), auto.")] = (
         "0.2,0.5,1.0,1.38,2,inf"
     )
-    split: Annotated[str, Opt("Split of the run's own data: valid or test.")] = "test"
+    split: Annotated[
+        str | None,
+        Opt("Split of the run's own data, valid or test (default test, or valid without one)."),
+    ] = None
     within: Annotated[
         float | None,
         Opt(

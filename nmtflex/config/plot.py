@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from nmtflex.config.base import Config, Opt, Variant
+from nmtflex.config.base import Config, Opt, Variant, options_of
 
 ENDINGS = (".png", ".svg", ".pdf")
 METRICS = ("loss", "perplexity", "bleu", "gate", "cps")
@@ -18,6 +19,12 @@ class FigureConfig(Variant):
     """A kind of figure; one subclass each."""
 
     of_one_run: ClassVar[bool] = False
+
+    @classmethod
+    def kind_for(cls, kind: str, given: Collection[str]) -> str:
+        """Of auto, return the one kind that has these options, if there is one."""
+        kinds = [name for name, sub in cls.variants().items() if set(given) <= set(options_of(sub))]
+        return kinds[0] if kind == "auto" and len(kinds) == 1 else kind
 
     @property
     def translates(self) -> bool:
@@ -36,7 +43,8 @@ class SentenceFigure(FigureConfig):
         int | None, Opt("Or its place in --split of the run's own data, counted from 0.", ge=0)
     ] = None
     split: Annotated[
-        str | None, Opt("Split of the run's own data: valid or test (default test).")
+        str | None,
+        Opt("Split of the run's own data, valid or test (default test, or valid without one)."),
     ] = None
 
     @property
@@ -142,7 +150,8 @@ class ByLengthFigure(FigureConfig):
     """A split, by the length of its sources."""
 
     split: Annotated[
-        str | None, Opt("Split of the run's own data: valid or test (default test).")
+        str | None,
+        Opt("Split of the run's own data, valid or test (default test, or valid without one)."),
     ] = None
     edges: Annotated[
         str, Opt("Longest source of each group but the last, in words, parted by commas.")
@@ -204,7 +213,8 @@ class PlotConfig(Config):
             "attention: weights; gate; focus: with window; memory: alpha, beta, product; encoding: "
             "of positions; learning: curves; trade-off: BLEU against computations; length: BLEU by "
             "source length; seconds: decoding time by source length. auto: of a sentence what its "
-            "mechanism shows best, else learning, or trade-off of CSV files."
+            "mechanism shows best, else learning (trade-off of CSV files), or what alone has the "
+            "options given."
         ),
     ] = dataclasses.field(default_factory=AutoFigure)
     output: Annotated[

@@ -21,7 +21,10 @@ class ReportConfig(Config):
         ),
     ]
     out: Annotated[Path, Opt("File to write.")] = Path("report.html")
-    split: Annotated[str, Opt("Split of the runs' own data: valid or test.")] = "test"
+    split: Annotated[
+        str | None,
+        Opt("Split of the runs' own data, valid or test (default test, or valid without one)."),
+    ] = None
     sentences: Annotated[
         int,
         Opt(

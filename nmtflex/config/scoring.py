@@ -36,7 +36,8 @@ class EvalConfig(Config):
         ),
     ] = False
     split: Annotated[
-        str | None, Opt("Split of the run's own data, valid or test (default test).")
+        str | None,
+        Opt("Split of the run's own data, valid or test (default test, or valid without one)."),
     ] = None
     output: Annotated[Path | None, Opt("File for the run's translations.")] = None
     hypothesis: Annotated[
@@ -197,15 +198,23 @@ class ScoreConfig(Config):
     ] = None
     kytea_model: Annotated[
         Path | None,
-        Opt("KyTea's model for --wat ja: a binary one, plain, gz, xz or zst (WAT: jp-0.4.2)."),
+        Opt(
+            "KyTea's model for --wat ja: a binary one, plain, gz, xz or zst (WAT: jp-0.4.2; of a "
+            "run, default its own)."
+        ),
     ] = None
     segmenter: Annotated[
         Literal["kytea", "mecab"] | None,
         Opt("Of --wat ja; mecab, with IPADIC, is a variant of the procedure (default kytea)."),
     ] = None
 
+    @property
+    def needs_model(self) -> bool:
+        """Whether a model of KyTea is needed that is not given."""
+        return self.wat == "ja" and self.segmenter != "mecab" and self.kytea_model is None
+
     def validate(self) -> list[str]:
-        """Check that nothing is given without effect, and that --wat has what it needs."""
+        """Check that nothing is given without effect."""
         idle: dict[str, str] = {}
         if self.wat is not None:
             idle |= dict.fromkeys(("tokenize", "lowercase"), f"beside --wat {self.wat}")
@@ -220,6 +229,4 @@ class ScoreConfig(Config):
             if value := getattr(self, name):
                 flag = flag_of(name, options_of(type(self))[name][1])
                 faults.append(f"{flag}{'' if value is True else f' {value}'} has no effect {why}")
-        if self.wat == "ja" and self.segmenter != "mecab" and self.kytea_model is None:
-            faults.append("--wat ja needs --kytea-model FILE, a model of KyTea")
         return faults

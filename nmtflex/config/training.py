@@ -19,7 +19,13 @@ class LoopConfig(Config):
 
     usual_epochs: ClassVar[int] = 10
 
-    run: Annotated[Path, Opt("Run folder to make; an unfinished one is resumed.")]
+    run: Annotated[
+        Path,
+        Opt(
+            "Run folder to make; one that is there is resumed, and what is not given is taken from "
+            "it."
+        ),
+    ]
     epochs: Annotated[
         int | None,
         Opt(
@@ -72,7 +78,10 @@ class LoopConfig(Config):
     ] = 0.0
     validate_every: Annotated[
         str | None,
-        Opt("Updates, or minutes as 30m, between validations (default: each epoch)."),
+        Opt(
+            "Updates, or minutes as 30m, between validations (default: each epoch).",
+            may_change=True,
+        ),
     ] = None
     save_every: Annotated[
         float, Opt("Minutes between checkpoints that no validation makes.", gt=0, may_change=True)
@@ -86,10 +95,22 @@ class LoopConfig(Config):
             may_change=True,
         ),
     ] = 10
-    valid_beam: Annotated[int, Opt("Beam size in validation.", ge=1, le=1000)] = 5
+    valid_beam: Annotated[
+        int,
+        Opt(
+            "Beam size in validation, whose translations are cut at twice their reference's tokens "
+            "and ten more.",
+            ge=1,
+            le=1000,
+            may_change=True,
+        ),
+    ] = 5
     best_by: Annotated[
         Literal["bleu", "perplexity"],
-        Opt("What the best checkpoint is chosen by; of the same BLEU, less perplexity is better."),
+        Opt(
+            "What the best checkpoint is chosen by; of the same BLEU, less perplexity is better.",
+            may_change=True,
+        ),
     ] = "bleu"
     patience: Annotated[
         int,

@@ -167,7 +167,7 @@ class _Preparation:
             counts.update(store.counts_in(sample))
         words = worth_learning_from(counts)
         del counts  # as large as the sample has words, and of no more use
-        return learn_bpe(words, self.config.bpe)
+        return learn_bpe(words, self.config.bpe, partial(self.progress, "learning BPE"))
 
     def _drop_long(self, pairs: PairCount, stores: list[WordStore], pieces: list[Pieces]) -> None:
         """Leave out pairs of too many subwords, before vocabularies are made of the others."""

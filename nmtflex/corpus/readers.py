@@ -43,6 +43,13 @@ def find_text(prefix: Path, lang: str) -> Path:
     raise DataError(message)
 
 
+def unread_beside(path: Path) -> list[Path]:
+    """Return the files of the same name, packed otherwise, that ``find_text`` did not choose."""
+    plain = path.with_suffix("") if path.suffix in SUFFIXES[1:] else path
+    named = [plain.with_name(plain.name + suffix) for suffix in SUFFIXES]
+    return [other for other in named if other != path and other.is_file()]
+
+
 def siblings(prefix: Path) -> list[str]:
     """Return the names of the files that a prefix has, whatever follows the dot after it."""
     if not prefix.parent.is_dir():

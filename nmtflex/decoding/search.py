@@ -61,6 +61,7 @@ def beam_search(
     config: SearchConfig,
     tally: Tally | None = None,
     wanted: int | None = None,
+    limits: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
     """Search the best translations of a batch of sentences.
 
@@ -81,6 +82,7 @@ def beam_search(
         config: Beam size, length penalty and maximum length.
         tally: Takes the count of score computations, if given.
         wanted: How many translations of each sentence are asked for; None for the whole beam.
+        limits: The most tokens of each sentence's translation, where ``config`` leaves more.
 
     Returns:
         Each sentence's hypotheses, by score, the best first: the ``wanted`` best that the whole
@@ -91,23 +93,24 @@ def beam_search(
     """
     ensemble = Ensemble(models, sources, counting=tally is not None)
     device = ensemble.device
-    limits = torch.tensor(
-        [config.max_length or 3 * len(ids) + 20 for ids in sources], device=device
-    )
-    last_steps = set(limits.tolist())
+    lengths = [config.max_length or 3 * len(ids) + 20 for ids in sources]
+    if limits is not None:
+        lengths = list(map(min, lengths, limits))
+    most = torch.tensor(lengths, device=device)
+    last_steps = set(lengths)
     rows = torch.arange(len(sources), device=device)
     slots = torch.full_like(rows, config.beam)  # [B], beam size - finished hypotheses
     beam = Beam(
         rows, rows, torch.full_like(rows, BOS_ID), torch.zeros_like(rows, dtype=torch.float64)
     )
-    bar = Bar(limits, config.length_penalty, min(wanted or config.beam, config.beam))
+    bar = Bar(most, config.length_penalty, min(wanted or config.beam, config.beam))
     live: list[Beam] = []
     ended: list[Beam] = []
     while len(beam.rows):
         ensemble.step(beam.rows, beam.tokens)
         only = None
         if len(live) in last_steps:
-            only = torch.where(limits[beam.rows] == len(live), EOS_ID, -1)
+            only = torch.where(most[beam.rows] == len(live), EOS_ID, -1)
         width = int(slots[beam.rows].max())
         chosen = _extend(beam, *ensemble.best_words(width, NEVER, only), width, slots)
         at_end = chosen.tokens == EOS_ID

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -123,12 +123,23 @@ class Translator:
         return trace_pairs(self._models[0], pairs, self.batch.batch_sentences)
 
     def translate_ids(
-        self, sources: Sequence[Ids], tally: Tally | None = None, count: int | None = None
+        self,
+        sources: Sequence[Ids],
+        tally: Tally | None = None,
+        count: int | None = None,
+        limits: Sequence[int] | None = None,
+        done: Callable[[int], None] = lambda _sentences: None,
     ) -> list[list[Hypothesis]]:
-        """Return each sentence's hypotheses, the best first; count for a tally if one is given.
+        """Return each sentence's hypotheses, the best first.
 
-        A sentence without tokens has one hypothesis, empty and with score 0. ``count`` says how
-        many are asked for, None for the whole beam.
+        A sentence without tokens has one hypothesis, empty and with score 0.
+
+        Args:
+            sources: Ids of each sentence.
+            tally: Takes the count of score computations, if given.
+            count: How many hypotheses are asked for; None for the whole beam.
+            limits: The most tokens of each translation, where the search's options leave more.
+            done: Called after each batch with its number of sentences; it may raise.
 
         Raises:
             RunError: The model is broken and predicts NaN.
@@ -137,7 +148,9 @@ class Translator:
         lengths = [len(ids) for ids in sources]
         for batch in batches(lengths, self.batch.batch_sentences, self.search.beam):
             chosen = [sources[index] for index in batch]
-            hypotheses = beam_search(self._models, chosen, self.search, tally, count)
+            most = None if limits is None else [limits[index] for index in batch]
+            hypotheses = beam_search(self._models, chosen, self.search, tally, count, most)
+            done(len(batch))
             for index, best in zip(batch, hypotheses, strict=True):
                 found[index] = best
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,7 +119,7 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
     folder = RunFolder(path)
     read_run_config(folder)
     if not folder.best.exists():
-        raise RunError(f"{path} has no checkpoint yet; let nmtflex train reach a validation")
+        raise RunError(_without_best(folder))
     run = build_run(path, folder.best, device)
     try:
         about = load_weights(folder.best, run.model)
@@ -131,6 +132,18 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
     if not re.fullmatch(r"\d{1,18}", update):
         raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
     return run._replace(update=int(update))
+
+
+def _without_best(folder: RunFolder) -> str:
+    """Say what to do about a run that has no best weights."""
+    if not (kept := folder.updates()):
+        return f"{folder.path} has no checkpoint yet; let nmtflex train reach a validation"
+    last = kept[-1] / "weights.safetensors"
+    return (
+        f"{folder.best} is gone; copy it from where the run was made, or take the weights of the "
+        f"last checkpoint, update {update_of(kept[-1]):,}, which need not be the best: "
+        f"{shlex.join(['cp', str(last), str(folder.best)])}"
+    )
 
 
 def build_run(path: Path, weights: Path, device: DeviceConfig | None = None) -> Run:

@@ -28,6 +28,7 @@ from nmtflex.scoring.run_scores import (
     score_lines,
     split_files,
     translate_lines,
+    with_model,
 )
 from nmtflex.scoring.significance import Resampling
 from nmtflex.text.visible import counted
@@ -126,7 +127,8 @@ def _of_run(
 ) -> _OfRun:
     run, translator, _ = opened
     file = str(split_files(run.folder.raw, wanted.split)[1])
-    scorer = run_scorer(translator.pipeline.target, file, references, wanted.scores)
+    scores = with_model(wanted.scores, run.folder)
+    scorer = run_scorer(translator.pipeline.target, file, references, scores)
     translator.translate(sources[:WARM_UP])
     with Stopwatch(run.model) as clock:
         translated = translate_lines(translator, sources)

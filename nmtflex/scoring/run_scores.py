@@ -7,15 +7,17 @@ raw lines against the raw references.
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmtflex.config import ScoreConfig
 from nmtflex.corpus.readers import read_lines
 from nmtflex.decoding.tally import Tally
-from nmtflex.errors import RunError
+from nmtflex.errors import OptionError, RunError
+from nmtflex.model.run import RunFolder
 from nmtflex.scoring.bleu import Score
 from nmtflex.scoring.evaluation import Evaluation, Scorer, check_parallel
 from nmtflex.scoring.texts import Text, run_segmentation, wat_segmentation
@@ -23,6 +25,9 @@ from nmtflex.scoring.texts import Text, run_segmentation, wat_segmentation
 if TYPE_CHECKING:
     from nmtflex.decoding.translator import Translation, Translator
     from nmtflex.text.pipeline import SidePipeline
+
+
+SPLITS = ("valid", "test")  # whose raw text a run keeps
 
 
 def run_bleu(
@@ -119,6 +124,41 @@ def evaluate_run(
         RunError: The model is broken.
     """
     return score_lines(scorer, translate_lines(translator, sources))
+
+
+def with_model(config: ScoreConfig, folder: RunFolder) -> ScoreConfig:
+    """Fill in the model of KyTea that WAT's procedure needs: a run brings the one it was made with.
+
+    Raises:
+        OptionError: It needs a model, and the run has none.
+    """
+    if not config.needs_model:
+        return config
+    for side in ("target", "source"):
+        if (model := folder.pipeline / f"{side}.kytea").is_file():
+            return dataclasses.replace(config, kytea_model=model)
+    raise OptionError(
+        f"--wat ja needs --kytea-model FILE, a model of KyTea, and {folder.path} carries none"
+    )
+
+
+def chosen_split(folders: Sequence[Path], asked: str | None, report: Callable[[str], None]) -> str:
+    """Return the split to decode: the one asked for, else test, else valid where no test is.
+
+    Args:
+        folders: Runs.
+        asked: "valid", "test" or None.
+        report: Told where it is not test unasked.
+    """
+    if asked is not None:
+        return asked
+    raws = [RunFolder(folder).raw for folder in folders]
+    have = {split: all(split_files(raw, split)[0].is_file() for raw in raws) for split in SPLITS}
+    if have["test"] or not have["valid"]:
+        return "test"  # without either, reading it says what is missing
+    without = next(raw.parent for raw in raws if not split_files(raw, "test")[0].is_file())
+    report(f"{without} has no test split: its validation split is taken (--split valid)")
+    return "valid"
 
 
 def split_files(raw: Path, split: str) -> tuple[Path, Path]:

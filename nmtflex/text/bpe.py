@@ -11,7 +11,7 @@ import contextlib
 import heapq
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from nmtflex.errors import DataError
 MARKER = "@@"
 HEADER = "#version: 0.2"
 LEARN_FROM = 200_000  # distinct words, the most frequent; subword-nmt takes about 1 kB for each
+STEP = 20  # merges between two times that somebody is told how many are learned
 LONG = 100  # symbols of a word from which a heap is faster than looking for the first pair
 Ranks = Mapping[tuple[str, str], int]
 END = "</w>"  # subword-nmt's mark on a word's last character
@@ -181,19 +182,42 @@ def _has_pairs(word: str) -> bool:
     return len(word) > 1 and word.split() == [word]
 
 
-def learn_bpe(counts: Mapping[str, int], merges: int) -> BPE:
+class _Codes(io.StringIO):
+    """What subword-nmt writes a header and then a line a merge to.
+
+    Args:
+        learned: Told now and then how many merges there are.
+    """
+
+    def __init__(self, learned: Callable[[int], None]) -> None:
+        super().__init__(newline="\n")
+        self._learned = learned
+        self._lines = 0
+
+    def write(self, text: str) -> int:
+        """Take a line."""
+        if not self._lines % STEP:
+            self._learned(self._lines)
+        self._lines += 1
+        return super().write(text)
+
+
+def learn_bpe(
+    counts: Mapping[str, int], merges: int, learned: Callable[[int], None] = lambda _merges: None
+) -> BPE:
     """Learn merges from word counts; fewer than asked for where no pair is seen twice.
 
     Args:
         counts: Words before ``escape`` and how often each was seen.
         merges: Merges to learn at most.
+        learned: Told now and then how many are learned.
     """
     from subword_nmt.learn_bpe import learn_bpe as learn
 
     words = [word for word in counts if _has_pairs(word)]
     if not words:
         return BPE([])  # subword-nmt fails where there is no pair at all
-    codes = io.StringIO(newline="\n")
+    codes = _Codes(learned)
     # Its progress bar and its remark on running out of pairs go to standard error.
     with contextlib.redirect_stderr(io.StringIO()):
         entries = (f"{escape(word)} {counts[word]}\n" for word in words)

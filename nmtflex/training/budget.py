@@ -1,4 +1,4 @@
-"""``--batch-tokens auto``: the largest batch of a sensible size that memory holds."""
+"""What memory holds: the model, the largest batch of ``--batch-tokens auto``, a piece of one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from torch import Tensor, autograd
 
 from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.corpus.store import PreparedCorpus
+from nmtflex.errors import OptionError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
-from nmtflex.training.memory import available_memory, is_out_of_memory, release_memory
+from nmtflex.training.memory import (
+    available_memory,
+    free_memory,
+    is_out_of_memory,
+    release_memory,
+)
 from nmtflex.training.tensors import inputs_of, loss_of
 
 LEAST = 256  # tokens
@@ -19,6 +25,58 @@ UPDATES = 100  # an epoch at least
 PROBE = 512  # tokens of the batch that is measured on the CPU
 SHARE = 0.5  # of the memory that there is
 TEMPORARY = 3  # times what is kept for the backward pass: gradients, and what is made on the way
+# The same as measured, without a margin: 1.8 times for global, flexible and memory attention.
+PEAK = 2
+GIGABYTE = 1e9  # bytes
+
+
+def check_states(model: Seq2Seq, device: torch.device, processes: int = 1) -> None:
+    """Refuse a model that memory cannot hold while it is trained.
+
+    Each weight has its value; one that is trained also has a gradient and Adam's two means.
+
+    Args:
+        model: On any device; ``meta`` takes no memory.
+        device: Where it is to be trained.
+        processes: That share the device's memory.
+
+    Raises:
+        OptionError: Names the bytes that it needs and those that are free.
+    """
+    weights = list(model.parameters())
+    needed = sum(weight.nbytes * (4 if weight.requires_grad else 1) for weight in weights)
+    free = free_memory(device) // processes
+    if needed > free:
+        count = sum(weight.numel() for weight in weights)
+        largest, weight = max(model.named_parameters(), key=lambda item: item[1].numel())
+        raise OptionError(
+            f"the model has {count:,} weights and needs {needed / GIGABYTE:,.1f} GB to be trained "
+            f"(weights, gradients and Adam's two means), but {free / GIGABYTE:,.1f} GB is free; "
+            f"its largest weight is {largest} ({' x '.join(map(str, weight.shape))}): lower "
+            f"--decoder-size, --encoder-size, --embedding-size or the vocabularies"
+        )
+
+
+def largest_piece(model: Seq2Seq, batches: Batches, largest: int, ranks: Ranks) -> int | None:
+    """Estimate how many tokens a batch may have on the CPU; None where all of them fit.
+
+    A batch far beyond memory takes minutes to fail, so it is cut before it is tried. Batches of an
+    ordinary size are never measured, so that what they add up to does not depend on free memory.
+
+    Args:
+        model: On its device; no gradient is left in it. Random numbers stay as they were.
+        batches: Where the pairs come from.
+        largest: Tokens of a process's largest batch, padding counted.
+        ranks: Processes that share the machine's memory.
+    """
+    if model.device.type != "cpu" or largest <= MOST["cpu"]:
+        return None
+    with torch.random.fork_rng([]):
+        model.train()
+        each = PEAK * bytes_per_token(model, batches)
+    free = max(0, available_memory() // ranks.launch.local_size - _states(model))
+    fitting = max(LEAST, int(free / each))
+    return fitting if fitting < largest else None
 
 
 def find_budget(model: Seq2Seq, corpus: PreparedCorpus, ranks: Ranks) -> int:
@@ -61,7 +119,17 @@ def by_trial(model: Seq2Seq, batches: Batches, most: int) -> int:
 
 
 def by_measure(model: Seq2Seq, batches: Batches, most: int, free: int) -> int:
-    """Count the bytes that a batch of the longest pairs keeps; see how many ``free`` ones hold."""
+    """See how many tokens ``free`` bytes hold, by what a batch of the longest pairs keeps."""
+    each = TEMPORARY * bytes_per_token(model, batches)
+    held = int(SHARE * max(0, free - _states(model)) / each)
+    budget = LEAST
+    while 2 * budget <= min(held, most):
+        budget *= 2
+    return budget
+
+
+def bytes_per_token(model: Seq2Seq, batches: Batches) -> float:
+    """Measure what a batch of the longest pairs keeps for the backward pass, bytes a token."""
     pairs = longest(batches, PROBE)
     kept: dict[int, int] = {}  # bytes by address: a tensor may be kept in several places
 
@@ -74,14 +142,12 @@ def by_measure(model: Seq2Seq, batches: Batches, most: int, free: int) -> int:
         _learn(model, batches, pairs)
     weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
     made = sum(size for address, size in kept.items() if address not in weights)
-    tokens = len(pairs) * int(batches.widths(pairs).max())
-    # Of each weight: its gradient, Adam's two, one to save.
-    states = 4 * sum(weight.nbytes for weight in model.parameters())
-    held = int(SHARE * max(0, free - states) * tokens / (TEMPORARY * max(1, made)))
-    budget = LEAST
-    while 2 * budget <= min(held, most):
-        budget *= 2
-    return budget
+    return max(1, made) / (len(pairs) * int(batches.widths(pairs).max()))
+
+
+def _states(model: Seq2Seq) -> int:
+    """Return the bytes kept of all weights beside them: a gradient, Adam's two, one to save."""
+    return 4 * sum(weight.nbytes for weight in model.parameters())
 
 
 def longest(batches: Batches, tokens: int) -> Pairs:

@@ -58,6 +58,23 @@ def save_checkpoint(
         remove_folder(outdated)
 
 
+def check_room(folder: RunFolder, model: Seq2Seq) -> None:
+    """Check, before a training begins, that its disk holds a checkpoint and the best weights.
+
+    Raises:
+        RunError: It does not; names what is free and what they take.
+    """
+    weights = list(model.parameters())
+    trained = sum(weight.nbytes for weight in weights if weight.requires_grad)
+    needed = 2 * sum(weight.nbytes for weight in weights) + 2 * trained  # Adam keeps two means
+    free = shutil.disk_usage(folder.path).free
+    if free < needed:
+        raise RunError(
+            f"{folder.path}: {free:,} bytes of its disk are free, and a checkpoint with the best "
+            f"weights takes {needed:,}; make room and give the same command again"
+        )
+
+
 def _write_progress(path: Path, progress: Progress) -> None:
     values = progress.to_dict()
     write_json(path / PROGRESS, values | {CHECKSUM: _checksum(values)})

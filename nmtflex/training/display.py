@@ -166,6 +166,21 @@ class Display:
             where = f"epoch {epoch}", f"update {update:,} of {self.total:,}"
             self.line("  ".join(filter(None, (*where, *numbers.values(), left))))
 
+    def working(self, epoch: int, update: int, words: str = "") -> None:
+        """Show how far something is that takes long inside an update or after it.
+
+        Args:
+            epoch: Of the training.
+            update: The last one that was made.
+            words: What is being done, and how much of it is done; none at its end.
+        """
+        if self.live:
+            shown = ", ".join(filter(None, (f"epoch {epoch}", words)))
+            self.bar.update(self.task, epoch=shown)
+        elif words and time.monotonic() - self.marked > QUIET_SECONDS:
+            self.line(f"epoch {epoch}  update {update:,} of {self.total:,}  {words}")
+            self.pause()
+
     def pause(self) -> None:
         """Keep time spent on something else, a validation say, out of the speed."""
         self.marked, self.tokens = time.monotonic(), 0

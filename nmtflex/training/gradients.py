@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
 
 import numpy as np
@@ -40,6 +41,9 @@ class Gradients:
         smoothing: Label smoothing.
         beta: Weight of the mean gate.
         ranks: Processes that share the pairs; each is left with the gradient of all.
+        largest: Most tokens of a piece, padding counted, that memory is thought to hold; larger
+            ones are cut before they are tried. None for no limit.
+        show: Called before each piece with the number done and the number of all.
     """
 
     model: Seq2Seq
@@ -47,6 +51,8 @@ class Gradients:
     smoothing: float
     beta: float
     ranks: Ranks = field(default_factory=Ranks)
+    largest: int | None = None
+    show: Callable[[int, int], None] = lambda _done, _pieces: None
     left_out: list[int] = field(default_factory=list)  # this process's pairs too large even alone
     feed: Feed = field(init=False)
 
@@ -85,6 +91,7 @@ class Gradients:
         """Make the gradient of this process's pairs, in as many pieces as memory asks for."""
         self.left_out = []
         splits = 0
+        pieces = [piece for pairs in pieces for piece in self._cut(pairs)]
         while True:
             sums = Sums()
             # Weights may hold part of the gradient of what failed.
@@ -102,6 +109,13 @@ class Gradients:
                 self.left_out.append(int(pairs[0]))
                 del pieces[failed]
 
+    def _cut(self, pairs: Pairs) -> list[Pairs]:
+        """Halve a batch until memory is thought to hold each piece."""
+        tokens = len(pairs) * int(self.batches.widths(pairs).max())
+        if self.largest is None or tokens <= self.largest or len(pairs) == 1:
+            return [pairs]
+        return [piece for half in np.array_split(pairs, 2) for piece in self._cut(half)]
+
     def _scale(self, factor: float) -> None:
         """Multiply the gradient by a factor."""
         for weight in self.model.parameters():
@@ -113,6 +127,7 @@ class Gradients:
     ) -> int | None:
         """Add the gradients of all pieces; return the number of one that memory does not hold."""
         for number, pairs in enumerate(pieces):
+            self.show(number, len(pieces))
             try:
                 self._add(pairs, tokens, sums, (pieces[number + 1 :] + following)[:1])
             except (RuntimeError, MemoryError) as error:

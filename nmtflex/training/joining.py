@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from nmtflex.config import LoopConfig
-from nmtflex.errors import DataError, RunError
+from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.model.weights import load_tensors
 from nmtflex.ranks import Ranks
 from nmtflex.training.progress import Progress
+from nmtflex.training.same_options import NOT_COMPARED
 
 Loop = TypeVar("Loop", bound=LoopConfig)
 
@@ -164,4 +165,24 @@ def check_same_data(ranks: Ranks, fingerprint: str, folder: Path) -> None:
     if ranks.from_first(fingerprint) != fingerprint:
         raise DataError(
             f"{folder} is not the data of the first process; copy it to this machine anew"
+        )
+
+
+def check_same_options(ranks: Ranks, config: dict[str, Any]) -> None:
+    """Check that every process has the first one's options, but for folders and threads.
+
+    A process that does not see the run's folder takes nothing from it.
+
+    Raises:
+        OptionError: This one's differ.
+    """
+    own = {**config["model"], **config["train"], "dtype": config["device"]["dtype"]}
+    for name in NOT_COMPARED:
+        own.pop(name, None)
+    first = ranks.from_first(own)
+    if differing := [name for name in own if own[name] != first.get(name)]:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in differing)
+        raise OptionError(
+            f"process {ranks.rank} has other options than the first one ({flags}); give them on "
+            f"every machine that does not see the run's folder"
         )

@@ -179,6 +179,13 @@ class Trainer:
         progress, config = self.progress, self.config
         after = progress.position + config.accumulate
         chosen = self.order[progress.position : after]
+        if self.gradients.largest is not None:
+
+            def show(done: int, pieces: int) -> None:
+                words = f"{done} of {pieces} pieces of a batch"
+                display.working(progress.epoch, progress.update, words)
+
+            self.gradients.show = show
         sums, norm = self._step(chosen, self.order[after : after + config.accumulate])
         progress.update += 1
         if progress.update % TIDY_EVERY == 0:
@@ -268,7 +275,12 @@ class Trainer:
         """Score the weights, keep them if they are the best, adapt the rate, save."""
         progress = self.progress
         began = time.monotonic()
-        result = self.validator(self.model, check) if self.validator else None
+
+        def show(done: int, total: int) -> None:
+            words = f"validating {done:,} of {total:,} sentences"
+            display.working(progress.epoch, progress.update, words)
+
+        result = self.validator(self.model, check, show) if self.validator else None
         spent = self.ranks.clock(time.monotonic() - began)
         progress.seconds += spent
         progress.validation_seconds += spent
@@ -296,6 +308,7 @@ class Trainer:
                 about |= {"bleu": str(result.bleu), "signature": result.signature}
             save_best(self.folder, self.model, about)
         self._save()
+        display.working(progress.epoch, progress.update)
         display.pause()
 
     def _judge(self, result: Validation | None) -> bool:

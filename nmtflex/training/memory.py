@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import resource
 from pathlib import Path
 
 import torch
 
-WORDS = (
-    "can't allocate memory",  # torch's allocator of the CPU
-    "out of memory",  # of CUDA, from where it is no OutOfMemoryError
-    "CUBLAS_STATUS_ALLOC_FAILED",
+WORDS = re.compile(
+    "can't allocate memory"  # torch's allocator of the CPU
+    "|bad_alloc"  # C++'s own
+    # oneDNN's, which has no other words for it; without a descriptor it is the shape that it lacks.
+    "|could not create a (primitive(?! descriptor)|memory object)"
+    "|out of memory"  # of CUDA, from where it is not an OutOfMemoryError
+    "|CUBLAS_STATUS_ALLOC_FAILED"
 )
+CGROUPS = Path("/sys/fs/cgroup")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory was asked for and there was none."""
     if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
         return True
-    return isinstance(error, RuntimeError) and any(word in str(error) for word in WORDS)
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, RuntimeError) and WORDS.search(str(error)) is not None
 
 
 def release_memory(device: torch.device) -> None:
@@ -27,18 +36,42 @@ def release_memory(device: torch.device) -> None:
         torch.cuda.empty_cache()
 
 
+def free_memory(device: torch.device) -> int:
+    """Return the bytes that this process may still take on a device."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return available_memory()
+
+
 def available_memory() -> int:
-    """Return the bytes that this process may still take on the CPU."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    """Return the bytes that this process may still take on the CPU.
+
+    The least of what the machine has, what its control groups allow (version 2, those around its
+    own too) and what ``ulimit -v`` leaves of its addresses.
+    """
+    page = os.sysconf("SC_PAGE_SIZE")
+    found = [page * os.sysconf("SC_PHYS_PAGES")]
     words = [line.split() for line in _lines("/proc/meminfo")]
     found += [1024 * int(count) for name, count, *_ in words if name == "MemAvailable:"]
-    limit, used = (_lines(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
-    if limit and used and limit[0].isdecimal():  # "max" where there is no limit
-        found.append(int(limit[0]) - int(used[0]))
+    for group in _control_groups():
+        limit, used = (_lines(group / f"memory.{name}") for name in ("max", "current"))
+        if limit and used and limit[0].isdecimal():  # "max" where there is no limit
+            found.append(int(limit[0]) - int(used[0]))
+    addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
+    taken = _lines("/proc/self/statm")
+    if addresses != resource.RLIM_INFINITY and taken:
+        found.append(addresses - page * int(taken[0].split()[0]))
     return max(0, min(found))
 
 
-def _lines(path: str) -> list[str]:
+def _control_groups() -> list[Path]:
+    """Return the folder of this process's control group and those of the groups around it."""
+    names = [line.removeprefix("0::/") for line in _lines("/proc/self/cgroup") if line[:2] == "0:"]
+    own = CGROUPS / (names[0] if names else "")
+    return [CGROUPS, *(path for path in (own, *own.parents) if CGROUPS in path.parents)]
+
+
+def _lines(path: str | Path) -> list[str]:
     """Return the lines of a file of the system; none where there is no such file."""
     try:
         return Path(path).read_text(encoding="utf-8").splitlines()

@@ -11,6 +11,7 @@ from nmtflex.errors import RunError
 from nmtflex.files import remove_folder
 from nmtflex.model.run import RunFolder, update_of
 from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.model.weights import load_tensors
 from nmtflex.training.checkpoint import TRAINER, load_checkpoint
 from nmtflex.training.progress import Progress
 
@@ -54,6 +55,33 @@ def resume(folder: RunFolder, model: Seq2Seq, optimizer: torch.optim.Optimizer) 
         f"them anew from where the run was made, go on from {folder.best.name} with nmtflex "
         f"finetune, or begin anew in another --run"
     )
+
+
+def judge_by(progress: Progress, best_by: str, best: Path) -> None:
+    """Restate the best score in the terms of ``--best-by``, which may have changed.
+
+    BLEU is never below 0 and minus a perplexity always is, which tells what a score was.
+
+    Args:
+        progress: Changed in place.
+        best_by: ``bleu`` or ``perplexity``.
+        best: The best weights, which carry their BLEU.
+
+    Raises:
+        RunError: That file is damaged or gone.
+    """
+    score = progress.best_score
+    if score is None or (score < 0) == (best_by == "perplexity"):
+        return
+    if best_by == "perplexity":
+        perplexity = progress.best_perplexity
+        progress.best_score = None if perplexity is None else -perplexity
+        return
+    _, about = load_tensors(best)
+    try:
+        progress.best_score = float(about["bleu"])
+    except (KeyError, ValueError) as error:
+        raise RunError(f"{best} says no BLEU; go on with --best-by perplexity") from error
 
 
 def _set_aside(checkpoint: Path, fault: RunError, whole: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from nmtflex.config import Config, Opt, Variant, default_of, flag_of, is_kind, options_of
 from nmtflex.errors import OptionError, RunError
 from nmtflex.model.run import RunFolder
+from nmtflex.training.made_by import check_made_by, maker_of
 
 NOT_COMPARED = ("data", "run", "base_run")  # folders may move; what they hold is compared instead
 
@@ -28,7 +29,8 @@ def check_same(
         OptionError: The run was made by another command, from another base, or with other options.
         RunError: It has no training to resume, or its ``config.json`` is damaged.
     """
-    _check_command(folder, before, config)
+    check_made_by(folder.path, before, maker_of(config))
+    _check_base(folder, before, config)
     faults: list[str] = []
     for section, group in zip(("model", "train", "device"), groups, strict=True):
         old = before.get(section)
@@ -41,28 +43,17 @@ def check_same(
         faults.append("the prepared data is not the data it was trained on")
     if faults:
         raise OptionError(
-            f"{folder.path} is a run with other options: {'; '.join(faults)}; give the same "
-            f"options to resume it, or another --run"
+            f"{folder.path} is a run with other options: {'; '.join(faults)}; leave out what is to "
+            f"stay as it was, or give another --run"
         )
 
 
-def _check_command(folder: RunFolder, before: dict[str, Any], config: dict[str, Any]) -> None:
-    """Check that the run was made by the same command, from the same weights.
+def _check_base(folder: RunFolder, before: dict[str, Any], config: dict[str, Any]) -> None:
+    """Check that the run began with the same weights.
 
     Raises:
-        OptionError: It was not.
-        RunError: It was made by ``nmtflex average``.
+        OptionError: It did not.
     """
-    if "average" in before:
-        raise RunError(
-            f"{folder.path} was made by nmtflex average and has no training to resume; go on from "
-            f"it with nmtflex finetune, in another --run"
-        )
-    made, now = ("finetune" if "base" in found else "train" for found in (before, config))
-    if made != now:
-        raise OptionError(
-            f"{folder.path} was made by nmtflex {made}; resume it by that, or give another --run"
-        )
     if before.get("base") != config.get("base"):
         raise OptionError(
             f"{folder.path} did not begin with the weights that {config['train']['base_run']} has "

@@ -35,12 +35,18 @@ from nmtflex.model.seq2seq import Seq2Seq, build_model
 from nmtflex.model.threshold import threshold_value
 from nmtflex.model.weights import load_weights
 from nmtflex.ranks import Ranks
-from nmtflex.training.budget import find_budget
+from nmtflex.training.budget import check_states, find_budget, largest_piece
 from nmtflex.training.checkpoint import clear_leftovers
-from nmtflex.training.joining import check_same_data, join, processes_of, whole_batches
+from nmtflex.training.joining import (
+    check_same_data,
+    check_same_options,
+    join,
+    processes_of,
+    whole_batches,
+)
 from nmtflex.training.loop import Trainer
 from nmtflex.training.progress import Progress
-from nmtflex.training.resume import Resumed, resume
+from nmtflex.training.resume import Resumed, judge_by, resume
 from nmtflex.training.same_options import check_same
 
 
@@ -104,23 +110,16 @@ def make_trainer(
         known = ranks.from_first(_known_budget(folder) if ranks.first else None)
         train_config = dataclasses.replace(train_config, batch_tokens=known)
     config = _describe(corpus, model_config, train_config, device_config)
+    check_same_options(ranks, config)
     data = config["data"]
     if base is not None:
         config["base"] = file_hash(base.folder.best)  # wherever the base run is moved to
         data["longest_source"] = base.config["data"]["longest_source"]  # belongs to the weights
     tau = threshold_value(train_config.threshold or "inf", data)
     train_tau = threshold_value(train_config.train_threshold or "inf", data)
-    torch.manual_seed(train_config.seed)
-    model = build_model(
-        model_config,
-        data["source_size"],
-        data["target_size"],
-        data["longest_source"],
-        autocast=device_config.dtype == "bfloat16",
-    ).to(place, storage_dtype(device_config))
+    model, trained = _build(model_config, train_config, device_config, data, place, ranks)
     if model.decoder.attention.gated:
         model.decoder.attention.set_threshold(train_tau)
-    trained = trainable(model, train_config.frozen)
     if automatic and train_config.batch_tokens is None:
         budget = find_budget(model, corpus, ranks)
         train_config = dataclasses.replace(train_config, batch_tokens=budget)
@@ -131,12 +130,52 @@ def make_trainer(
         groups = (model_config, train_config, device_config)
         lock, processes = _open_folder(folder, corpus, config, groups, ranks.size)
         state = resume(folder, model, optimizer) or _begin(model, rate, base)
+        judge_by(state.progress, train_config.best_by, folder.best)
     progress = join(ranks, model, optimizer, state.progress, state.trainer_file, train_config.seed)
     whole = whole_batches(train_config, ranks.from_first(processes))
     trainer = Trainer(whole, folder, corpus, model, optimizer, progress, tau, ranks)
     trainer.lock, trainer.integrity = lock, integrity
-    trainer.notes = [*state.notes, *_notes(corpus, train_config, automatic)]
+    trainer.notes = [*state.notes, *_notes(corpus, train_config, automatic), *_cut(trainer)]
     return trainer
+
+
+def _build(
+    model_config: ModelConfig,
+    train_config: LoopConfig,
+    device_config: DeviceConfig,
+    data: dict[str, Any],
+    place: torch.device,
+    ranks: Ranks,
+) -> tuple[Seq2Seq, list[torch.nn.Parameter]]:
+    """Build the model on its device, once it is known to fit; return its trained weights too.
+
+    Raises:
+        OptionError: It does not fit, or ``--freeze`` matches nothing.
+    """
+    sizes = data["source_size"], data["target_size"], data["longest_source"]
+    autocast, dtype = device_config.dtype == "bfloat16", storage_dtype(device_config)
+    with torch.device("meta"):  # shapes without memory
+        outline = build_model(model_config, *sizes, autocast).to(dtype=dtype)
+    trainable(outline, train_config.frozen)
+    check_states(outline, place, ranks.launch.local_size if place.type == "cpu" else 1)
+    torch.manual_seed(train_config.seed)
+    model = build_model(model_config, *sizes, autocast).to(place, dtype)
+    return model, trainable(model, train_config.frozen)
+
+
+def _cut(trainer: Trainer) -> Iterator[str]:
+    """Have batches cut that memory cannot hold, and say so."""
+    ranks, batches = trainer.ranks, trainer.batches
+    sizes = (len(pairs) * int(batches.widths(pairs).max()) for pairs in trainer.order)
+    largest = max(sizes, default=0) // ranks.size
+    fitting = largest_piece(trainer.model, batches, largest, ranks)
+    trainer.gradients.largest = fitting
+    if fitting is not None:
+        yield (
+            f"memory holds about {fitting:,} tokens of a batch, and the largest has {largest:,}: "
+            f"such batches are cut into pieces, for the same update; a lower --batch-tokens makes "
+            f"more updates of less time each"
+        )
 
 
 def _notes(corpus: PreparedCorpus, config: LoopConfig, automatic: bool) -> Iterator[str]:

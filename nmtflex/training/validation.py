@@ -19,7 +19,11 @@ from nmtflex.ranks import Ranks, merge
 from nmtflex.scoring.run_scores import run_bleu
 from nmtflex.training.tensors import inputs_of, loss_of
 
-CHUNK = 512  # sentences translated between two looks at the signals
+CHUNK = 512  # sentences translated between two looks at the signals, where there are several
+# processes. A translation is cut where it is so much longer than its reference: an untrained model
+# writes on to the limit of the search, 3 x source + 20 tokens, and its validation would take longer
+# than its training.
+TIMES, MORE = 2, 10
 SAMPLES = 3  # sentences shown, the same ones each time
 
 
@@ -75,6 +79,7 @@ class Validator:
         self.search = SearchConfig(beam=beam)
         source, target = corpus.store("valid", "source"), corpus.store("valid", "target")
         self.sources = [source[pair].tolist() for pair in range(len(source))]
+        self.limits = [TIMES * length + MORE for length in target.lengths.tolist()]
         self.references = corpus.raw("valid", "target")
         self.batches = Batches(source, target, batch_tokens)
         if not len(self.batches.usable):
@@ -82,19 +87,30 @@ class Validator:
         self.raw = _samples(corpus.raw("valid", "source"), self.references)
 
     @torch.inference_mode()
-    def __call__(self, model: Seq2Seq, check: Callable[[], None]) -> Validation:
-        """Score the model, left in evaluation mode; ``check`` may raise between batches.
+    def __call__(
+        self,
+        model: Seq2Seq,
+        check: Callable[[], None],
+        show: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> Validation:
+        """Score the model, left in evaluation mode.
 
         All processes get the same scores; the samples are the first one's alone.
+
+        Args:
+            model: What to score.
+            check: Called between batches; it may raise.
+            show: Called between batches with the sentences translated, and with those of the split.
         """
         model.eval()
+        show(0, len(self.sources))
         attention = model.decoder.attention
         train_tau = attention.tau
         if attention.gated:
             attention.set_threshold(self.tau)
         try:
             mean, gate = self._teacher_forced(model, check)
-            hypotheses, tally = self._translate(model, check)
+            hypotheses, tally = self._translate(model, check, show)
         finally:
             if attention.gated:
                 attention.set_threshold(train_tau)
@@ -146,7 +162,7 @@ class Validator:
         return total / all_tokens, gates / count if gated else None
 
     def _translate(
-        self, model: Seq2Seq, check: Callable[[], None]
+        self, model: Seq2Seq, check: Callable[[], None], show: Callable[[int, int], None]
     ) -> tuple[list[list[str]], Tally]:
         """Return the translations' words, and the count of score computations.
 
@@ -156,13 +172,24 @@ class Validator:
         words = self.pipeline.target.decode_words
         hypotheses: list[list[str]] = []
         tally = Tally()
-        chunk = CHUNK * self.ranks.size
-        for first in range(0, len(self.sources), chunk):
+        ranks, total, done = self.ranks, len(self.sources), 0
+
+        def report(sentences: int) -> None:
+            nonlocal done
+            done += sentences * ranks.size  # about as many as this process has done
+            show(min(done, total), total)
+            if ranks.alone:
+                check()
+
+        chunk = total if ranks.alone else CHUNK * ranks.size
+        for first in range(0, total, chunk):
             check()
-            sources = self.ranks.share(self.sources[first : first + chunk])
+            sources, limits = (
+                ranks.share(part[first : first + chunk]) for part in (self.sources, self.limits)
+            )
             own = Tally()
-            found = translator.translate_ids(sources, own, 1)
-            parts = self.ranks.gather(([words(best[0].ids) for best in found], own.to_lists()))
+            found = translator.translate_ids(sources, own, 1, limits, report)
+            parts = ranks.gather(([words(best[0].ids) for best in found], own.to_lists()))
             hypotheses += merge([lines for lines, _ in parts])
             for _, lists in parts:
                 tally.merge(Tally.from_lists(*lists))

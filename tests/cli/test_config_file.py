@@ -221,6 +221,31 @@ def test_file_that_is_no_toml(toy, command_line, options_file):
     assert message.startswith(f"{path}: not a TOML file: ")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "yaml"),
+    [
+        ("options.toml", "hidden-size: 4", True),
+        ("options.toml", "# mine\n\nmechanism:\n  kind: window\n", True),
+        ("options.yaml", "- 1", True),
+        ("options.toml", "hidden-size = ", False),
+    ],
+)
+def test_yaml_is_called_so(toy, command_line, tmp_path, name, text, yaml):
+    path = tmp_path / name
+    path.write_text(text)
+    message = complaint(command_line, "work", "here", "-c", path)
+    assert message.startswith(f"{path}: not a TOML file: ")
+    assert ("YAML" in message) == yaml
+
+
+def test_a_runs_options_are_for_training_alone(toy, command_line, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text("{}")
+    message = complaint(command_line, "work", "here", "-c", path)
+    assert str(path) in message
+    assert "train and finetune" in message
+
+
 @pytest.mark.parametrize("text", ["a = " + 5000 * "[", "hidden-size = " + 5000 * "9"])
 def test_file_that_no_reader_should_follow(toy, command_line, options_file, text):
     path = options_file(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -157,6 +158,21 @@ def test_wat_in_japanese(command_line, file):
         assert "|model:" in found[name]
     outcome = command_line("eval", *files, "--wat", "ja", "--segmenter", "mecab", "--json")
     assert "variant:mecab|segmenter:mecab-ipadic-" in json.loads(outcome.out)["signature"]
+
+
+def test_a_run_brings_its_model_for_wat(command_line, full_run):
+    pytest.importorskip("vaporetto")
+    options = full_run, "--wat", "ja", "--json"
+    outcome = command_line("eval", *options)
+    assert outcome.code == 2
+    assert outcome.err.startswith("nmtflex: error: --wat ja needs --kytea-model FILE")
+    assert str(full_run) in outcome.err
+    given = json.loads(command_line("eval", *options, "--kytea-model", TINY_KYTEA).out)
+    shutil.copy(TINY_KYTEA, full_run / "pipeline" / "target.kytea")
+    found = json.loads(command_line("eval", *options).out)
+    for key in ("bleu", "ribes", "signature", "ribes_signature"):
+        assert found[key] == given[key]
+    assert "segmenter:kytea-vaporetto-" in found["signature"]
 
 
 def test_wat_in_english(command_line, file):

@@ -57,6 +57,34 @@ def test_without_a_kind_a_sentence_is_drawn_as_fits_the_mechanism(draw, run_of, 
     assert title in draw(run_of(mechanism), "--sentence", "a b", *ONE_THREAD).split("\n")
 
 
+def test_an_option_of_one_kind_chooses_it(draw, command_line, tiny_run):
+    write_metrics(tiny_run, VALID)
+    by_time = draw(tiny_run, "--x", "time")
+    assert by_time == draw(tiny_run, "--kind", "learning", "--x", "time")
+    assert by_time != draw(tiny_run)
+    outcome = command_line("plot", tiny_run, "--edges", "5")  # of two kinds
+    assert outcome.code == 2
+    assert "--edges belongs to --kind length and seconds" in outcome.err
+
+
+def test_a_focus_without_a_window_is_one_line(command_line, run_of, monkeypatch):
+    from nmtflex.analysis import plots
+
+    true_look = plots.look_at
+
+    def look_at(*arguments):
+        looked = true_look(*arguments)
+        return looked._replace(trace=looked.trace._replace(window_start=None, window_stop=None))
+
+    monkeypatch.setattr(plots, "look_at", look_at)
+    run = run_of("local-m")
+    outcome = command_line("plot", run, "--kind", "focus", "--sentence", "a b", *ONE_THREAD)
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    assert "--kind focus needs a window" in outcome.err
+    assert str(run) in outcome.err
+
+
 def test_a_sentence_of_the_split(draw, tiny_run):
     text = draw(tiny_run, "--index", 2, "--beam", 2, *ONE_THREAD)
     lines = text.split("\n")

@@ -252,3 +252,31 @@ def test_progress_on_a_terminal_goes_to_standard_error(corpus, tmp_path):
     assert done.stdout == b""
     assert "reading train: 3 pairs" in shown
     assert "train: 3 pairs read, 2 kept" in shown
+
+
+def test_training_data_among_the_others_is_warned_of(command_line, corpus, tmp_path):
+    for language in ("en", "ja"):
+        copy = (tmp_path / f"train.{language}").read_bytes()
+        (tmp_path / f"copy.{language}").write_bytes(copy)
+    more = ("--test", tmp_path / "train", "--valid", tmp_path / "copy")
+    outcome = command_line("preprocess", *corpus[:-2], *more, "--out", tmp_path / "out")
+    assert outcome.code == 0
+    told = [line for line in outcome.err.splitlines() if "training data" in line]
+    assert len(told) == 4
+    assert f"warning: valid: {tmp_path / 'copy.en'} " in told[0]
+    assert str(tmp_path / "train.en") in told[0]
+    assert f"warning: test: {tmp_path / 'train.ja'} is training data" in told[3]
+    apart = command_line("preprocess", *corpus, "--out", tmp_path / "apart")
+    assert "training data" not in apart.err
+
+
+def test_a_file_that_is_not_read_is_named(command_line, corpus, tmp_path):
+    for name in ("train.en.gz", "valid.ja.zst", "other.en.gz"):
+        (tmp_path / name).write_bytes(b"whatever")
+    outcome = command_line("preprocess", *corpus, "--out", tmp_path / "out")
+    assert outcome.code == 0
+    told = [line for line in outcome.err.splitlines() if "beside it was not" in line]
+    assert [line.partition(": ")[2] for line in told] == [
+        f"warning: {tmp_path / read} was read, and {tmp_path / other} beside it was not"
+        for read, other in (("train.en", "train.en.gz"), ("valid.ja", "valid.ja.zst"))
+    ]

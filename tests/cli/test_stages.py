@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from nmtflex.cli.stages import Stages
+import pytest
+from rich.console import Console
+
+from nmtflex.cli.stages import Stages, stages
 
 
 def test_a_stage_lasts_until_the_next(monkeypatch):
@@ -20,3 +23,14 @@ def test_a_stage_lasts_until_the_next(monkeypatch):
     assert progress.seconds["read"] == pytest.approx(3)
     assert progress.total == pytest.approx(8)
     assert shown == [("read", 1), ("learn", 0), ("read", 2), ("end", 0)]
+
+
+def test_a_terminal_counts_what_a_stage_counts(monkeypatch):
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=80)
+    monkeypatch.setattr("nmtflex.cli.stages.stderr", console)
+    with stages() as progress:
+        progress("learning BPE", 1240)
+        progress("encoding valid", 1)
+    assert "learning BPE: 1,240 merges" in out.getvalue()
+    assert "encoding valid: 1 pair " in out.getvalue()

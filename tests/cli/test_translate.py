@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import lzma
 import sys
 from pathlib import Path
 
@@ -105,8 +107,17 @@ class Terminal:
 def test_a_terminal_is_answered_line_by_line(command_line, monkeypatch, tiny_run, tmp_path) -> None:
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "stdin", Terminal(["a b", "", "c"], out))
-    assert command_line("translate", tiny_run, *ONE_THREAD, "--output", out).code == 0
+    outcome = command_line("translate", tiny_run, *ONE_THREAD, "--output", out)
+    assert outcome.code == 0
     assert out.read_bytes().count(b"\n") == 3
+    first, second, *_ = outcome.err.splitlines()
+    assert str(tiny_run) in first  # what is being loaded
+    assert "Ctrl-D" in second  # how to end
+
+
+def test_nobody_at_a_terminal_is_told_how_to_end(command_line, feed, tiny_run) -> None:
+    feed("a b\n")
+    assert "Ctrl-D" not in command_line("translate", tiny_run, *ONE_THREAD).err
 
 
 def test_workers_change_nothing_but_the_time(command_line, tiny_run, tmp_path) -> None:
@@ -187,3 +198,16 @@ def test_an_unreadable_first_line_keeps_the_output_as_it_was(
     assert result.code == 1
     assert f"{source}:1: not valid UTF-8" in result.err
     assert output.read_text() == "precious"
+
+
+def test_output_is_packed_as_its_name_says(command_line, tiny_run, tmp_path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text(text(LINES))
+    plain = command_line("translate", tiny_run, *ONE_THREAD, "-i", source).out.encode()
+    for suffix, unpack in ((".gz", gzip.decompress), (".xz", lzma.decompress)):
+        path = tmp_path / f"out{suffix}"
+        assert command_line("translate", tiny_run, *ONE_THREAD, "-i", source, "-o", path).code == 0
+        assert unpack(path.read_bytes()) == plain
+    path = tmp_path / "out.gz"
+    assert command_line("eval", tiny_run, "--output", path).code == 0
+    assert gzip.decompress(path.read_bytes()).count(b"\n") == 3

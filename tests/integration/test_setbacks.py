@@ -172,6 +172,49 @@ def test_batches_that_memory_does_not_hold_are_halved(train, tmp_path, monkeypat
     assert train(tmp_path / "halves", *exact).code == 0
 
 
+def test_batches_far_beyond_memory_are_cut_before_they_are_tried(train, tmp_path, monkeypatch):
+    exact = ("--updates", 6, "--dtype", "float64", "--dropout", 0)
+    assert train(tmp_path / "whole", *exact).code == 0
+    monkeypatch.setattr("nmtflex.training.start.largest_piece", lambda *_: 30)
+    sizes, true_loss = [], gradients.loss_of
+
+    def loss_of(model, batch, *options):
+        sizes.append(batch.target_in.size)
+        return true_loss(model, batch, *options)
+
+    monkeypatch.setattr(gradients, "loss_of", loss_of)
+    outcome = train(tmp_path / "pieces", *exact)
+    assert outcome.code == 0
+    assert "memory holds about 30 tokens of a batch, and the largest has 70: " in outcome.err
+    assert max(sizes) <= 30
+    whole = load_file(tmp_path / "whole" / "checkpoints" / "best.safetensors")
+    for name, tensor in load_file(tmp_path / "pieces" / "checkpoints" / "best.safetensors").items():
+        torch.testing.assert_close(tensor, whole[name], rtol=1e-7, atol=1e-9)
+
+
+def test_a_model_beyond_memory_is_refused_before_anything_is_made(train, tmp_path):
+    outcome = train(tmp_path / "run", "--decoder-size", 10_000_000)
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    # The four gates of Bahdanau's cell read a context of 2 x 6 units and the state.
+    assert "(40000000 x 10000012)" in outcome.err
+    assert "to be trained (weights, gradients and Adam's two means), but " in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_memory_in_pytorch_is_one_line_anywhere(command_line, tiny_run, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9")
+
+    monkeypatch.setattr("nmtflex.decoding.translator.load_run", fail)
+    outcome = command_line("eval", tiny_run)
+    assert outcome.code == 1
+    assert outcome.err == (
+        "nmtflex: error: not enough memory: DefaultCPUAllocator: can't allocate memory: you tried "
+        "to allocate 9\n"
+    )
+
+
 def test_a_pair_that_memory_does_not_hold_is_left_out_and_named(train, made, tmp_path, monkeypatch):
     true_collate = Batches.collate
 

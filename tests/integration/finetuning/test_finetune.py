@@ -134,7 +134,7 @@ def test_resumed_equals_unbroken_bit_for_bit(finetune, bases, tmp_path, more):
 def test_a_signal_in_the_first_validation_loses_nothing(finetune, bases, tmp_path, monkeypatch):
     from nmtflex.training.validation import Validator
 
-    def stop(self, model, check):
+    def stop(self, model, check, show):
         os.kill(os.getpid(), signal.SIGTERM)
         check()
 
@@ -177,7 +177,10 @@ def test_other_data_made_like_the_run(finetune, bases, tmp_path):
     assert (new / "raw" / "valid.source.txt").read_text() == (
         bases.other.parent / "valid.lo"
     ).read_text()
-    outcome = finetune(bases.flexible, new, "--updates", 9)  # data that it did not begin with
+    assert finetune(bases.flexible, new, "--updates", 9).code == 0  # data as it began with
+    assert options_of(new)["data"] == str(bases.other)
+    base = options_of(bases.flexible)["data"]
+    outcome = finetune(bases.flexible, new, "--data", base, "--updates", 10)
     assert outcome.code == 2
     assert "the prepared data is not the data it was trained on" in outcome.err
 

@@ -98,7 +98,9 @@ def test_a_run_is_not_finetuned_into_itself(finetune, bases):
     for spelling in (bases.flexible, bases.flexible.parent / "memory" / ".." / "flexible"):
         outcome = finetune(bases.flexible, spelling)
         assert outcome.code == 2
-        assert f"--run {spelling} is the base run itself; give another folder" in outcome.err
+        assert f"{spelling} was made by nmtflex train; resume it by that, or give another" in (
+            outcome.err
+        )
     assert (bases.flexible / "config.json").read_bytes() == before
 
 

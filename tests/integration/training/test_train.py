@@ -66,7 +66,7 @@ def test_a_run_stopped_in_its_last_validation_is_validated_when_it_goes_on(
 ):
     from nmtflex.training.validation import Validator
 
-    def stop(self, model, check):
+    def stop(self, model, check, show):
         os.kill(os.getpid(), signal.SIGTERM)
         check()
 
@@ -105,9 +105,9 @@ def test_validation_is_counted_once(train, tmp_path, monkeypatch):
 
     true_call = Validator.__call__
 
-    def slow(self, model, check):
+    def slow(self, model, check, show):
         time.sleep(0.5)
-        return true_call(self, model, check)
+        return true_call(self, model, check, show)
 
     monkeypatch.setattr(Validator, "__call__", slow)
     began = time.monotonic()

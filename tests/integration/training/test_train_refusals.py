@@ -99,7 +99,7 @@ def test_other_options_than_the_run_has_are_refused_by_name(train, tmp_path):
     assert "--dropout was 0.2, not 0.1" in outcome.err
     outcome = train(tmp_path / "run", "--updates", 4, "--attention", "none")
     assert outcome.code == 2
-    assert "run with other options: --attention was global, not none; give the" in outcome.err
+    assert "run with other options: --attention was global, not none; leave out" in outcome.err
     assert train(tmp_path / "run", "--updates", 4, "--patience", 9, "--keep", 1).code == 0
 
 

@@ -33,6 +33,17 @@ def test_equals_a_slow_search(beam: int, alpha: float, grain: float, vocabulary:
         assert hypotheses == slow_beam_search(model, source, beam, alpha, limit=6)
 
 
+@pytest.mark.parametrize("beam", [1, 4])
+def test_each_sentence_may_have_a_limit_of_its_own(beam: int) -> None:
+    model = TableModel(12, seed=beam, eos_bonus=-3.0)
+    sources = sentences(9)
+    limits = [1, 3, 20, 2, 9, 4, 7, 5, 6]
+    found = beam_search([model], sources, SearchConfig(beam=beam, max_length=9), limits=limits)
+    for source, limit, hypotheses in zip(sources, limits, found, strict=True):
+        assert hypotheses == slow_beam_search(model, source, beam, 1.0, min(limit, 9))
+        assert all(len(hypothesis.ids) <= min(limit, 9) for hypothesis in hypotheses)
+
+
 @pytest.mark.parametrize("wanted", [1, 2, 4])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("grain", [0.0, 0.5])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -195,3 +196,22 @@ def test_a_truncated_checkpoint_names_file_and_remedy(tiny_run):
     message = r"best\.safetensors is truncated or damaged \(100 bytes for the .*; copy the run"
     with pytest.raises(RunError, match=message):
         load_run(tiny_run, CPU)
+
+
+def test_best_weights_that_are_gone_can_be_replaced_as_the_message_says(tiny_run):
+    run = tiny_run.rename(tiny_run.with_name("a run"))
+    folder = RunFolder(run)
+    folder.best.rename(run / "best")
+    with pytest.raises(RunError, match="no checkpoint yet"):
+        load_run(run)
+    for update in (7, 12):
+        checkpoint = folder.checkpoints / f"update-{update:08d}"
+        checkpoint.mkdir()
+        shutil.copy(run / "best", checkpoint / "weights.safetensors")
+    with pytest.raises(RunError) as raised:
+        load_run(run)
+    message = str(raised.value)
+    assert str(folder.best) in message
+    assert "update 12" in message
+    subprocess.run(message.rpartition(": ")[2], shell=True, check=True)
+    load_run(run)

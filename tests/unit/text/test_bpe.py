@@ -55,6 +55,14 @@ def test_every_word_survives(words):
     assert bpe.join(piece for word in words for piece in bpe.split(word)) == words
 
 
+def test_learning_is_told_now_and_then():
+    counts = {f"{a}{b}{c}": 2 for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx"}
+    learned = []
+    merges = len(learn_bpe(counts, 100, learned.append).ranks)
+    assert merges == 100
+    assert learned == [0, 20, 40, 60, 80, 100]
+
+
 def test_the_most_frequent_pair_is_learned_first():
     # w+er: "er</w>" is seen 5 + 3 times; then "low" alone is left with pairs seen 4 times.
     bpe = learn_bpe({"newer": 5, "wider": 3, "low": 1}, 1)

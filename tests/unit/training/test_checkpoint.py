@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,13 @@ from nmtflex.config import DeviceConfig
 from nmtflex.errors import RunError
 from nmtflex.model.run import RunFolder, load_run, update_of
 from nmtflex.model.weights import load_tensors, save_tensors
-from nmtflex.training.checkpoint import PROGRESS, TRAINER, load_checkpoint, save_checkpoint
+from nmtflex.training.checkpoint import (
+    PROGRESS,
+    TRAINER,
+    check_room,
+    load_checkpoint,
+    save_checkpoint,
+)
 from nmtflex.training.progress import Progress
 from nmtflex.training.resume import resume
 
@@ -39,6 +46,23 @@ def test_what_is_saved_is_loaded(tiny_run, checkpoint) -> None:
     assert load_checkpoint(checkpoint, model, optimizer) == Progress(rate=0.1, update=1)
     state = optimizer.state[dict(model.named_parameters())[NAME]]
     assert (state["exp_avg"] != 0).all()
+
+
+def test_a_disk_that_holds_no_checkpoint_is_named(tiny_run, checkpoint, monkeypatch) -> None:
+    model, _ = model_and_optimizer(tiny_run)
+    model.output.projection.weight.requires_grad_(False)
+    weights = sum(weight.numel() for weight in model.parameters())
+    # The checkpoint's weights, the best ones, and two means of each weight that is trained.
+    needed = 4 * (4 * weights - 2 * model.output.projection.weight.numel())
+    usage = shutil.disk_usage(tiny_run)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=needed))
+    check_room(RunFolder(tiny_run), model)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=needed - 1))
+    with pytest.raises(RunError) as raised:
+        check_room(RunFolder(tiny_run), model)
+    assert str(tiny_run) in str(raised.value)
+    assert f"{needed - 1:,} bytes of its disk are free" in str(raised.value)
+    assert f"takes {needed:,};" in str(raised.value)
 
 
 def without(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:

@@ -130,6 +130,34 @@ def test_a_terminal_keeps_the_last_validation_above_the_bar():
     assert "BLEU 30.0 [best]" in text
 
 
+def work(terminal: bool) -> str:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=120, highlight=False)
+    with Display(console, total=1000, done=250) as display:
+        for done in (0, 64, 128, 192):
+            display.working(3, 250, f"validating {done} of 1,160 sentences")
+            if terminal:
+                display.bar.refresh()
+        display.working(3, 250)
+    return plain(out.getvalue())
+
+
+def test_a_terminal_shows_how_far_a_validation_is():
+    shown = work(terminal=True)
+    for done in (0, 64, 128, 192):
+        assert f"epoch 3, validating {done} of 1,160 sentences" in shown
+    assert re.match(r"epoch 3 .*250/1000", shown.splitlines()[-1])
+
+
+def test_elsewhere_a_long_validation_gets_a_line_now_and_then(each_look_takes):
+    assert work(terminal=False) == ""
+    each_look_takes(20.0)
+    assert work(terminal=False).splitlines() == [
+        "epoch 3  update 250 of 1,000  validating 64 of 1,160 sentences",
+        "epoch 3  update 250 of 1,000  validating 192 of 1,160 sentences",
+    ]
+
+
 def test_long_sentences_are_cut_to_the_width():
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=40, height=30)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import errno
 import math
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -14,10 +17,11 @@ import torch
 from nmtflex.config import GlobalConfig, ModelConfig
 from nmtflex.corpus.batches import Batches
 from nmtflex.corpus.store import StoreWriter, TokenStore
+from nmtflex.errors import OptionError
 from nmtflex.launch import Launch
 from nmtflex.model.seq2seq import build_model
 from nmtflex.ranks import Ranks
-from nmtflex.training import budget, gradients
+from nmtflex.training import budget, gradients, memory
 from nmtflex.training.gradients import Gradients, clip_gradient
 from nmtflex.training.memory import available_memory, is_out_of_memory
 
@@ -90,6 +94,7 @@ class Refusing(torch.autograd.Function):
 
 ERRORS = [
     RuntimeError(CPU_WORDS),
+    RuntimeError("could not create a primitive"),  # oneDNN's
     MemoryError(),
     np._core._exceptions._ArrayMemoryError((10**12,), np.dtype("f8")),
     torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
@@ -111,6 +116,27 @@ def test_a_gradient_in_pieces_is_the_whole_one(model, batches, monkeypatch, erro
     assert math.isclose(sums.cross_entropy, expected.cross_entropy, rel_tol=1e-12)
     for name, gradient in whole.items():
         torch.testing.assert_close(found[name], gradient, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("largest", [27, 26, 9, 1])
+def test_pieces_too_large_for_memory_are_not_tried(model, batches, monkeypatch, largest):
+    chosen = [np.arange(5), np.arange(5, 8)]
+    whole, expected, _ = made(model, batches, chosen)
+    tried = []
+
+    def loss_of(model, batch, *options):
+        tried.append(len(batch.lengths) * max(batch.source.shape[1], batch.target_in.shape[1]))
+        return budget.loss_of(model, batch, *options)
+
+    monkeypatch.setattr(gradients, "loss_of", loss_of)
+    maker = Gradients(model, batches, 0.1, 0.0, largest=largest)
+    sums = maker.of(chosen)
+    widths = [length + 1 for length in LENGTHS]
+    assert all(size <= largest or size in widths for size in tried)
+    assert (sums.splits, sums.left_out, sums.tokens) == (0, 0, expected.tokens)
+    assert len(tried) == {27: 3, 26: 4, 9: 8, 1: 8}[largest]
+    for name, weight in model.named_parameters():
+        torch.testing.assert_close(weight.grad, whole[name], rtol=1e-10, atol=1e-14)
 
 
 def refuse(monkeypatch, batches, pair: int) -> None:
@@ -194,6 +220,12 @@ def test_which_errors_are_of_memory():
     assert all(is_out_of_memory(error) for error in ERRORS)
     assert is_out_of_memory(RuntimeError("CUDA error: out of memory"))
     assert is_out_of_memory(RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling ..."))
+    assert is_out_of_memory(RuntimeError("std::bad_alloc"))
+    assert is_out_of_memory(OSError(errno.ENOMEM, "Cannot allocate memory"))
+    assert not is_out_of_memory(OSError(errno.ENOSPC, "No space left on device"))
+    # A shape or format that oneDNN does not know; less of it would not help.
+    lacking = "could not create a primitive descriptor for a matmul primitive"
+    assert not is_out_of_memory(RuntimeError(lacking))
     assert not is_out_of_memory(ValueError("can't allocate memory"))
     with pytest.raises(RuntimeError) as raised:
         torch.empty(1 << 60, dtype=torch.uint8)  # what this torch says, too
@@ -202,6 +234,64 @@ def test_which_errors_are_of_memory():
 
 def test_there_is_some_memory():
     assert 1 << 20 < available_memory() < 1 << 60
+
+
+def test_memory_is_what_a_limit_of_addresses_leaves():
+    code = (
+        "import resource; from nmtflex.training.memory import available_memory as free;"
+        "pages = int(open('/proc/self/statm').read().split()[0]);"
+        "limit = pages * resource.getpagesize() + (100 << 20);"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit)); print(free())"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert 0 < int(told.stdout) <= 100 << 20
+
+
+@pytest.mark.parametrize("limited", ["", "outer", "outer/inner"])
+def test_memory_is_what_the_control_groups_leave(tmp_path, monkeypatch, limited):
+    for group in ("", "outer", "outer/inner"):
+        (tmp_path / group).mkdir(exist_ok=True)
+        (tmp_path / group / "memory.max").write_text("max\n")
+        (tmp_path / group / "memory.current").write_text("3000000\n")
+    (tmp_path / limited / "memory.max").write_text("5000000\n")
+    true_lines = memory._lines
+
+    def lines(path):
+        return ["0::/outer/inner"] if path == "/proc/self/cgroup" else true_lines(path)
+
+    monkeypatch.setattr(memory, "CGROUPS", tmp_path)
+    monkeypatch.setattr(memory, "_lines", lines)
+    assert available_memory() == 2_000_000
+
+
+def test_a_model_that_memory_does_not_hold_is_refused(monkeypatch):
+    layers = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Linear(5, 2, bias=False))
+    layers[0].bias.requires_grad_(False)
+    needed = 4 * (4 * (15 + 10) + 5)  # four numbers of 4 bytes each; one where it is frozen
+    monkeypatch.setattr(budget, "GIGABYTE", 1.0)
+    monkeypatch.setattr(memory, "available_memory", lambda: 2 * needed)
+    budget.check_states(layers, torch.device("cpu"), 2)
+    monkeypatch.setattr(memory, "available_memory", lambda: needed - 1)
+    with pytest.raises(OptionError) as raised:
+        budget.check_states(layers, torch.device("cpu"))
+    for words in ("30 weights", f"needs {needed}.0 GB", f"but {needed - 1}.0 GB", "(5 x 3)"):
+        assert words in str(raised.value)
+
+
+def test_only_batches_beyond_the_usual_are_measured(model, batches, monkeypatch):
+    state = torch.get_rng_state()
+    monkeypatch.setattr(budget, "LEAST", 1)
+    monkeypatch.setitem(budget.MOST, "cpu", 64)
+    monkeypatch.setattr(budget, "available_memory", lambda: 1 << 20)
+    assert budget.largest_piece(model, batches, 64, Ranks()) is None
+    each = 2 * budget.bytes_per_token(model, batches)
+    states = 4 * 8 * sum(weight.numel() for weight in model.parameters())
+    fitting = int(((1 << 20) - states) / each)
+    assert fitting > 64
+    assert budget.largest_piece(model, batches, fitting, Ranks()) is None
+    assert budget.largest_piece(model, batches, fitting + 1, Ranks()) == fitting
+    assert all(weight.grad is None for weight in model.parameters())
+    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_the_budget_by_trial_is_the_last_that_fits(model, batches, monkeypatch):

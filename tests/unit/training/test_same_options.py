@@ -59,8 +59,8 @@ def complaint(before: dict[str, Any], now: dict[str, Any]) -> str:
     ("before", "now", "change"),
     [
         (train(lr=0.5), train(), "--lr was 0.5, not 0.001"),
-        (train(validate_every="20"), train(), "--validate-every was 20, now not given"),
-        (train(), train(validate_every="2m"), "--validate-every was not given, now 2m"),
+        (train(batch_tokens=20), train(), "--batch-tokens was 20, now not given"),
+        (train(), train(batch_tokens=30), "--batch-tokens was not given, now 30"),
         (train(), train(seed=2, epochs=3), "--seed was 1, not 2"),
         (
             model(attention=MemoryConfig(K=8, position_encoding=False)),
@@ -78,8 +78,8 @@ def complaint(before: dict[str, Any], now: dict[str, Any]) -> str:
 )
 def test_changes(before, now, change):
     assert complaint(run(before), run(now)) == (
-        f"r is a run with other options: {change}; give the same options to resume it, or another "
-        f"--run"
+        f"r is a run with other options: {change}; leave out what is to stay as it was, or give "
+        f"another --run"
     )
 
 
@@ -93,7 +93,20 @@ def test_changes(before, now, change):
 )
 def test_changes_of_a_list(before, now, change):
     message = complaint(run(finetune(freeze=before), base="1"), run(finetune(freeze=now), base="1"))
-    assert f"r is a run with other options: {change}; give the same" in message
+    assert f"r is a run with other options: {change}; leave out" in message
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        train(validate_every="20", valid_beam=1, best_by="perplexity", patience=3),
+        train(epochs=3, keep=9, save_every=1.0, log_every=2, bad_updates=1),
+        DeviceConfig(device="cuda", threads=3),
+    ],
+)
+def test_length_validation_logging_and_place_may_change(now):
+    now = run(now)
+    check_same(RunFolder(Path("r")), run(), now, now["groups"])
 
 
 def test_all_changes_at_once():
@@ -102,7 +115,7 @@ def test_all_changes_at_once():
     assert complaint(before, now) == (
         "r is a run with other options: --halve-from was 2, not 0; --clip was 1.0, not 3.0; "
         "--dtype was bfloat16, not float32; the prepared data is not the data it was trained on; "
-        "give the same options to resume it, or another --run"
+        "leave out what is to stay as it was, or give another --run"
     )
 
 

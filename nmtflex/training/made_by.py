@@ -1,0 +1,39 @@
+"""Which command made a run, by its ``config.json``; no torch is needed to know it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nmtflex.errors import OptionError, RunError
+
+
+def maker_of(config: dict[str, Any]) -> str:
+    """Return the command that made a run."""
+    if "average" in config:
+        return "average"
+    return "finetune" if "base" in config else "train"
+
+
+def check_made_by(path: Path, config: dict[str, Any], command: str) -> None:
+    """Check that a run may be resumed by a command.
+
+    Args:
+        path: Its folder.
+        config: Its ``config.json``.
+        command: ``train`` or ``finetune``.
+
+    Raises:
+        OptionError: It was made by the other one.
+        RunError: It was made by ``nmtflex average``.
+    """
+    made = maker_of(config)
+    if made == "average":
+        raise RunError(
+            f"{path} was made by nmtflex average and has no training to resume; go on from it with "
+            f"nmtflex finetune, in another --run"
+        )
+    if made != command:
+        raise OptionError(
+            f"{path} was made by nmtflex {made}; resume it by that, or give another --run"
+        )
