@@ -7,6 +7,7 @@ import importlib
 import io
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ COMMANDS = (
     "train",
     "finetune",
     "average",
+    "info",
     "translate",
     "evaluate",
     "sweep",
@@ -53,6 +55,8 @@ NO_NUMBER = {
     "int_parsing_size": "is too large a number",
     "float_parsing": "is no number",
 }
+
+_given: list[str] = []  # the arguments that ``main`` runs with
 
 # The base of what a wrong command line raises. Typer ships its own Click, so there is no module
 # to import it from that every version has.
@@ -74,11 +78,17 @@ def _root(
     """Neural machine translation whose attention is cheap."""
 
 
+def given_line() -> str:
+    """Return the command line that is being run, as a shell takes it."""
+    return shlex.join(["nmtflex", *_given])
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code: 0, 1 (data, run) or 2 (options)."""
     _register()
     _open_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
+    _given[:] = arguments
     if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the locale and the system say
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     try:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-import shlex
-import sys
 
 import nmtflex
-from nmtflex.cli.app import app
+from nmtflex.cli.app import app, given_line
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note
 from nmtflex.config import (
@@ -62,7 +60,7 @@ def report(
         "title": config.title or ", ".join(run["name"] for run in found.report["runs"]),
         "version": nmtflex.__version__,
         "made": dt.datetime.now(tz=dt.UTC).date().isoformat(),
-        "command": shlex.join(["nmtflex", *sys.argv[1:]]),
+        "command": given_line(),
     }
     with atomic_file(config.out) as file:
         for piece in render(about | found.report, found.traces):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from nmtflex.cli.app import app
+from nmtflex.cli.app import app, given_line
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
 from nmtflex.config import DeviceConfig, ModelConfig, TrainConfig
@@ -37,6 +37,7 @@ def run_trainer(trainer: Trainer) -> None:
     """Train to the end, and tell a person what came of it, in the first process alone."""
     from rich.console import Console
 
+    from nmtflex.model.history import record_command
     from nmtflex.model.run import read_run_config
     from nmtflex.training.display import Display
     from nmtflex.training.metrics import Metrics
@@ -62,6 +63,7 @@ def run_trainer(trainer: Trainer) -> None:
     size = trainer.ranks.size
     where = f"{trainer.model.device}" if size == 1 else f"{size} processes"
     note(f"{word}: {weights:,} weights, {kind} attention, {where}")
+    record_command(trainer.folder, given_line(), progress.update)
     before = dataclasses.replace(progress)
     history = [row.values["bleu"] for row in _validations(trainer.folder)]
     with (
