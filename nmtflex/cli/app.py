@@ -78,6 +78,11 @@ def _root(
     """Neural machine translation whose attention is cheap."""
 
 
+def given_arguments() -> list[str]:
+    """Return the arguments of the command line that is being run."""
+    return list(_given)
+
+
 def given_line() -> str:
     """Return the command line that is being run, as a shell takes it."""
     return shlex.join(["nmtflex", *_given])
@@ -155,8 +160,12 @@ def _complain(message: str) -> None:
 
 def _command_line_message(error: Exception) -> str:
     """Return Click's message, with the nearest option or the value where it leaves them out."""
-    if close := getattr(error, "possibilities", None):  # the likeliest first
-        return f"No such option: {error.option_name}; did you mean {close[0]}?"  # type: ignore[attr-defined]
+    if name := getattr(error, "option_name", None) if hasattr(error, "possibilities") else None:
+        context: Any = getattr(error, "ctx", None)
+        known = [flag for item in context.command.params for flag in item.opts] if context else []
+        return (
+            f"No such option: {name}{nearest(name, [flag for flag in known if flag[:2] == '--'])}"
+        )
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = message.replace("Value error, ", "")  # pydantic's own words for any refusal
     refusal: Any = error.__cause__

@@ -108,7 +108,7 @@ def _parameter(name: str, plain: Any, option: Opt, default: Any, panel: str) -> 
         reader: dict[str, Any] = {}
         if option.words:
             reader = {"parser": _reader_of(option), "metavar": "|".join(["INTEGER", *option.words])}
-        info = typer.Option(flag, help=text, rich_help_panel=panel, **reader)
+        info = typer.Option(flag, *option.also, help=text, rich_help_panel=panel, **reader)
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,

@@ -181,6 +181,13 @@ def _score_run(
         f"{path}{update}: {counted(len(output), 'sentence')} of {data.name} translated with "
         f"beam {search.beam} and scored in {seconds:.1f} s"
     )
+    if search.max_source_length:
+        source = opened.translator.pipeline.source
+        if cut := sum(source.unread(line) > 0 for line in data.sources):
+            note(
+                f"warning: {path}: --max-source-length {search.max_source_length} cut "
+                f"{counted(cut, 'source')}, whose rest was not translated"
+            )
     if opened.tau is not None:  # JSON has no infinity
         facts["tau"] = opened.tau if math.isfinite(opened.tau) else "inf"
     return output, evaluation, facts

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from nmtflex.cli.app import app, given_line
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
-from nmtflex.config import DeviceConfig, ModelConfig, TrainConfig
+from nmtflex.cli.processes import share_work
+from nmtflex.config import DeviceConfig, ModelConfig, ProcessConfig, TrainConfig
 from nmtflex.errors import RunError
 from nmtflex.text.visible import counted
 
@@ -20,13 +21,17 @@ if TYPE_CHECKING:
 
 
 @command(app, "train")
-def train(train: TrainConfig, model: ModelConfig, device: DeviceConfig) -> None:
+def train(
+    train: TrainConfig, model: ModelConfig, device: DeviceConfig, processes: ProcessConfig
+) -> None:
     """Train a model on a prepared folder; the same command again resumes.
 
-    Several processes, on one machine or more, train one model: torchrun --nproc-per-node N -m
-    nmtflex -- train ... --batch-tokens and --batch-sentences are each process's; a run keeps its
-    batches when another number of processes goes on with it.
+    Several processes train one model: --processes N on this machine, or on several machines
+    torchrun -m nmtflex -- train ... --batch-tokens and --batch-sentences are each process's; a run
+    keeps its batches when another number of processes goes on with it.
     """
+    if share_work(processes):
+        return
     from nmtflex.ranks import open_ranks
     from nmtflex.training.start import open_training
 

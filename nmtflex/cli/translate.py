@@ -18,11 +18,19 @@ import typer
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
-from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig, ThresholdConfig
+from nmtflex.cli.processes import share_work
+from nmtflex.config import (
+    BatchConfig,
+    DeviceConfig,
+    OutputConfig,
+    SearchConfig,
+    ThresholdConfig,
+)
 from nmtflex.errors import OptionError
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
+    from nmtflex.decoding.tally import Tally
     from nmtflex.decoding.translator import Opened, Translation, Translator
 
 
@@ -47,7 +55,9 @@ def translate(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write (default: standard output, as -)."),
+        typer.Option(
+            "--output", "--out", "-o", help="File to write (default: standard output, as -)."
+        ),
     ] = None,
 ) -> None:
     """Translate raw lines from standard input to standard output, one out for each in.
@@ -59,15 +69,18 @@ def translate(
     (--attention-output, --replace-unk, --verbose) is then the first run's; --tau is for those with
     flexible attention, auto each its own; the CPS of --stats is the sum over the runs.
 
-    Started by torchrun, several processes, on one machine or more, share the lines; the first one
-    reads and writes them.
+    Several processes share the lines: --processes N on this machine, or on several machines
+    torchrun -m nmtflex -- translate ... The first one reads and writes.
     """
+    if share_work(written):
+        return
     from nmtflex.decoding.shards import follow, lead
     from nmtflex.decoding.stream import (
         AttentionFile,
         ChunkTranslation,
         check_output,
         translated,
+        watch_cut,
         write_chunks,
     )
     from nmtflex.decoding.tally import Tally
@@ -80,8 +93,8 @@ def translate(
     ranks = open_ranks()
     if not ranks.alone and written.workers > 1:
         raise OptionError(
-            f"--workers {written.workers} under torchrun, which started {ranks.size} processes to "
-            f"translate; leave it out"
+            f"--workers {written.workers} beside {ranks.size} processes that share the lines; "
+            f"leave it out"
         )
     opened = open_ensemble(runs, search, threshold, batch, ranks.device(device))
     show = _alignments(opened) if written.verbose else None
@@ -108,8 +121,13 @@ def translate(
             again = functools.partial(_translator, runs, search, threshold, batch, shared)
             setup = dataclasses.replace(setup, open_translator=again)
         way = translated if ranks.alone else functools.partial(lead, ranks)
-        chunks = way(setup, lines, written)
+        chunks = watch_cut(way(setup, lines, written), note)
         write_chunks(chunks, out, written.format, report, attention, tally, show)
+    _tell_cps(tally)
+
+
+def _tell_cps(tally: Tally | None) -> None:
+    """Say how many score computations a step took, where they were counted."""
     if tally is not None and tally.cps is not None:
         reading = f", and {tally.encoding:.1f} a sentence in reading the source"
         note(f"CPS {tally.cps:.2f} (score computations a step){reading * bool(tally.encoding)}")

@@ -42,7 +42,7 @@ class EvalConfig(Config):
             replaces=("source", "reference"),
         ),
     ] = None
-    output: Annotated[Path | None, Opt("File for the run's translations.")] = None
+    output: Annotated[Path | None, Opt("File for the run's translations.", also=("--out",))] = None
     hypothesis: Annotated[
         list[Path],
         Opt(

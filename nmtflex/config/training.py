@@ -19,7 +19,7 @@ class LoopConfig(Config):
 
     usual_epochs: ClassVar[int] = 10
 
-    run: Annotated[Path, Opt("Run folder to make; an unfinished one is resumed.")]
+    run: Annotated[Path, Opt("Run folder to make; an unfinished one is resumed.", also=("--out",))]
     epochs: Annotated[
         int | None,
         Opt(
@@ -251,7 +251,8 @@ class AverageConfig(Config):
 
     base_run: Annotated[Path, Opt("Run whose checkpoints to average.", argument=True)]
     run: Annotated[
-        Path | None, Opt("Run folder to make (default: BASE_RUN-averageN, N from --last).")
+        Path | None,
+        Opt("Run folder to make (default: BASE_RUN-averageN, N from --last).", also=("--out",)),
     ] = None
     last: Annotated[
         int,

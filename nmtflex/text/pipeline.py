@@ -44,7 +44,11 @@ class SidePipeline:
         tokenizer: Raw line to words.
         bpe: Words to subwords, or None.
         vocabulary: Subwords to ids.
+
+    ``longest`` bounds the subwords of a line that ``segment`` and ``encode`` return, if it is set.
     """
+
+    longest: int | None = None
 
     def __init__(
         self, language: str, tokenizer: Tokenizer, bpe: BPE | None, vocabulary: Vocabulary
@@ -62,11 +66,19 @@ class SidePipeline:
     def segment(self, line: str) -> list[str]:
         """Split a raw line into subwords."""
         words = self.words(line)
-        return [piece for word in words for piece in self.bpe.split(word)] if self.bpe else words
+        if self.bpe:
+            words = [piece for word in words for piece in self.bpe.split(word)]
+        return words[: self.longest]
 
     def encode(self, line: str) -> list[int]:
         """Turn a raw line into ids, without begin and end."""
-        return self.encode_words(self.words(line))
+        return self.encode_words(self.words(line))[: self.longest]
+
+    def unread(self, line: str) -> int:
+        """Return how many subwords of a raw line are beyond ``longest``."""
+        if self.longest is None:
+            return 0
+        return max(0, len(self.encode_words(self.words(line))) - self.longest)
 
     def encode_words(self, words: Iterable[str]) -> list[int]:
         """Turn words into ids; known words at the speed of C."""

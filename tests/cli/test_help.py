@@ -119,7 +119,7 @@ def test_paragraphs_of_the_help_have_no_line_ends_of_their_own(command_line, mon
     monkeypatch.setenv("COLUMNS", "400")
     lines = [line.strip() for line in command_line("train", "--help").out.splitlines()]
     paragraph = next(line for line in lines if line.startswith("Several processes, "))
-    assert "torchrun --nproc-per-node N -m nmtflex -- train ... --batch-tokens" in paragraph
+    assert "torchrun -m nmtflex -- train ... --batch-tokens" in paragraph
     assert paragraph.endswith("another number of processes goes on with it.")
 
 
