@@ -43,11 +43,11 @@ def watch_numba() -> None:
     """Tell it whenever numba compiles: it does so where its cache on disk has not the code."""
     from numba.core import event
 
-    class Listener(event.Listener):  # type: ignore[misc]
+    class Listener(event.Listener):
         def on_start(self, _: object) -> None:
             NOTICE_OF_COMPILING.compiling()
 
         def on_end(self, _: object) -> None:
             pass
 
-    event.register("numba:compile", Listener())
+    event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,9 @@ import pytest
 from nmtflex.cli.app import main
 from nmtflex.config import FORMAT, AttentionConfig, GlobalConfig, ModelConfig
 from nmtflex.files import write_json
+
+# On a fresh machine the first tests compile, and what they say on standard error is compared.
+os.environ["NMTFLEX_COMPILE_NOTICE"] = "off"
 
 
 class Outcome(NamedTuple):

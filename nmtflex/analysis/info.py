@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -148,22 +149,31 @@ def _progress(folder: RunFolder) -> dict[str, Any] | None:
     return {name: progress.get(name) for name in names} | {"checkpoints": kept}
 
 
+def best_update(folder: RunFolder) -> int:
+    """Return the optimiser steps behind a run's best weights, by the header of their file.
+
+    Raises:
+        RunError: The file is damaged.
+    """
+    try:
+        with safetensors.safe_open(folder.best, framework="numpy") as file:
+            update = (file.metadata() or {}).get("update", "")
+    except (OSError, safetensors.SafetensorError) as error:
+        raise RunError(f"{folder.best} is truncated or damaged ({error})") from error
+    if not re.fullmatch(r"\d{1,18}", update):
+        raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
+    return int(update)
+
+
 def _best(folder: RunFolder) -> dict[str, Any] | None:
     """Return the update of the best weights, and the scores of its validation."""
     if not folder.best.is_file():
         return None
-    try:
-        with safetensors.safe_open(folder.best, framework="numpy") as file:
-            about = dict(file.metadata() or {})
-    except (OSError, safetensors.SafetensorError) as error:
-        raise RunError(f"{folder.best} is truncated or damaged ({error})") from error
-    update = about.get("update", "")
-    if not update.isdecimal():
-        raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
-    found: dict[str, Any] = {"update": int(update)}
+    update = best_update(folder)
+    found: dict[str, Any] = {"update": update}
     rows = read_metrics(folder) if folder.metrics.is_file() else []
     for row in rows:
-        if row.split == "valid" and row.update == int(update):
+        if row.split == "valid" and row.update == update:
             found |= {
                 name: row.values[name] for name in ("bleu", "perplexity") if name in row.values
             }

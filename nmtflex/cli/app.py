@@ -23,7 +23,6 @@ from nmtflex.launch import SPEAKER, check_shared
 app = typer.Typer(
     name="nmtflex",
     help="Neural machine translation whose attention is cheap.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -47,6 +46,7 @@ COMMANDS = (
     "report",
     "score",
     "tokenize",
+    "warm_up",
 )
 
 # What newer Typers, which ask pydantic, tell of a value that should be a number.
@@ -72,7 +72,7 @@ def _version(value: bool) -> None:
 @app.callback()
 def _root(
     version: bool = typer.Option(
-        False, "--version", help="Print the version.", callback=_version, is_eager=True
+        False, "--version", "-V", help="Print the version.", callback=_version, is_eager=True
     ),
 ) -> None:
     """Neural machine translation whose attention is cheap."""

@@ -18,7 +18,7 @@ import typer
 from rich.markup import escape
 
 from nmtflex.cli.config_file import Tables, config_file_parameter, drop_replaced, origin, tables_of
-from nmtflex.cli.console import note
+from nmtflex.cli.console import note, stderr
 from nmtflex.cli.help import HelpfulCommand, unwrap
 from nmtflex.config import Config, Opt, Variant, default_of, flag_of, is_kind, nearest, options_of
 from nmtflex.errors import OptionError
@@ -54,11 +54,14 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
             fields[name] = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
     # Positional arguments first, in the order of the groups; Typer reads them from the signature.
     parameters.sort(key=lambda parameter: not _is_argument(parameter))
-    parameters = [_context_parameter(), *parameters, config_file_parameter(fields, words)]
+    fields["quiet"] = bool
+    common = [config_file_parameter(fields, words), _quiet_parameter()]
+    parameters = [_context_parameter(), *parameters, *common]
 
     @functools.wraps(function)
     def call(context: typer.Context, **values: Any) -> Any:
         path = values.pop("config")
+        stderr.quiet = values.pop("quiet")
         tables = tables_of(context)
         built, faults = {}, []
         for name, group in groups.items():
@@ -199,6 +202,18 @@ def refuse(why: str, *groups: Config) -> None:
             if (value := getattr(group, name)) != getattr(type(group)(), name):
                 shown = "" if isinstance(value, bool) else f" {value}"
                 raise OptionError(f"{flag_of(name, option)}{shown} {why}")
+
+
+def _quiet_parameter() -> inspect.Parameter:
+    info = typer.Option(
+        "--quiet", "-q", help="Show no progress and no remarks; warnings and errors remain."
+    )
+    return inspect.Parameter(
+        "quiet",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[bool, info],
+    )
 
 
 def _context_parameter() -> inspect.Parameter:

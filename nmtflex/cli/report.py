@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import nmtflex
 from nmtflex.cli.app import app, given_line
@@ -57,7 +58,7 @@ def report(
     )
     found = collect(config.runs, wanted, note)
     about = {
-        "title": config.title or ", ".join(run["name"] for run in found.report["runs"]),
+        "title": config.title or _title(found.report),
         "version": nmtflex.__version__,
         "made": dt.datetime.now(tz=dt.UTC).date().isoformat(),
         "command": given_line(),
@@ -72,3 +73,12 @@ def report(
             f"warning: {config.out} is large and may be slow to open; show fewer than "
             f"{counted(len(found.traces), 'sentence')} with --sentences"
         )
+
+
+def _title(report: dict[str, Any]) -> str:
+    """Say what a page shows: runs, languages and split."""
+    *others, last = [run["name"] for run in report["runs"]]
+    runs = f"{', '.join(others)} and {last}" if others else last
+    return (
+        f"Report on {runs}: {report['source_lang']} to {report['target_lang']}, {report['split']}"
+    )

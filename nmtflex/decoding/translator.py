@@ -180,10 +180,12 @@ class Translator:
                 ids, [attended[place] for place in places], self.search.unk
             )
             words, cuts = [word for parts in filled for word in parts], [*map(len, filled)]
+            text = self.pipeline.join_replaced(line, ids, places.tolist(), filled)
         else:
             words, cuts = target.decode_words(ids, self.search.unk), []
+            text = target.tokenizer.detokenize(words)
         return Translation(
-            text=target.tokenizer.detokenize(words),
+            text=text,
             tokens=[target.vocabulary.token(token) for token in ids],
             words=words,
             score=hypothesis.score,

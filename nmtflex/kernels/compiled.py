@@ -8,6 +8,10 @@ from typing import Any
 from numba import float32, njit
 from numba.extending import overload
 
+from nmtflex.compiling import watch_numba
+
+watch_numba()
+
 # A division by zero gives inf or NaN, as in numpy: a test for it would keep loops from running on
 # vectors. Products and sums fuse. Nothing may assume that NaN and infinity do not come.
 EXACT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
