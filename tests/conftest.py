@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,9 @@ from nmtflex.files import write_json
 # Nothing depends on how fast the machine is, or on what else it does.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+# On a fresh machine the first tests compile, and what they say on standard error is compared.
+os.environ["NMTFLEX_COMPILE_NOTICE"] = "off"
 
 
 class Outcome(NamedTuple):

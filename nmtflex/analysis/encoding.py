@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from nmtflex.analysis.style import canvas, head, look
+from nmtflex.analysis.style import TEXT, canvas, head, look
 from nmtflex.attention.memory import position_encoding
 from nmtflex.decoding.traces import Numbers
 
@@ -44,6 +44,9 @@ def encoding(factors: Numbers, caption: str) -> Figure:
         solid.set_xlabel("slot k")
         solid.set_ylabel("source position s")
         solid.set_zlabel("factor l")
+        for axis in (solid.xaxis, solid.yaxis, solid.zaxis):  # few, or they overlap
+            axis.set_major_locator(MaxNLocator(4, integer=axis is not solid.zaxis))
+        solid.tick_params(pad=1, labelsize=TEXT - 1)
         solid.set_box_aspect(None, zoom=0.88)
         solid.view_init(elev=25, azim=-125)
         levels = np.linspace(factors.min(), factors.max(), 10)[1:-1]
@@ -53,5 +56,5 @@ def encoding(factors: Numbers, caption: str) -> Figure:
     flat.set_xlabel("slot k")
     flat.set_ylabel("source position s (tokens)")
     figure.colorbar(image, ax=flat, label="factor l of the slot's logit")
-    head(figure, "Position encodings", caption)
+    head(figure, "Position encodings: factor of each slot", caption)
     return figure

@@ -46,7 +46,7 @@ def check_matplotlib() -> None:
         import matplotlib as _  # noqa: F401, ICN001
     except ImportError as error:
         raise OptionError(
-            "figures need matplotlib; install it with: pip install 'nmtflex[plots]'"
+            "figures need matplotlib; install it with: pip install matplotlib matplotlib-fontja"
         ) from error
 
 

@@ -67,7 +67,7 @@ def attention(looked: Looked, weights: Numbers, caption: str) -> Figure:
     if gate is not None:
         _gate_beside(panels[1], gate)
     note = " · grey: not computed" if np.ma.is_masked(shown) else ""
-    head(figure, "Attention", f"{caption}{note}")
+    head(figure, "Attention weights of each target token", f"{caption}{note}")
     return figure
 
 
@@ -153,7 +153,7 @@ def memory(looked: Looked, alpha: Numbers, beta: Numbers, caption: str) -> Figur
     product.set_xticks([])
     _number_slots(right.xaxis, slots)
     right.set_yticks([])
-    head(figure, "Memory attention", caption)
+    head(figure, "Memory attention: slots filled and read", caption)
     return figure
 
 

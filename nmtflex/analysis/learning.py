@@ -126,8 +126,11 @@ def learning(runs: Named, metrics: Sequence[str], by_time: bool, caption: str) -
         axes.set_xlabel(f"time of training and validation ({unit})" if by_time else "updates")
         axes.set_ylabel(METRICS[metric][1])
         axes.grid(alpha=0.3)
-    legend(figure, panels)
-    head(figure, "Learning curves", caption)
+    if len(runs) > 1:  # the caption names one alone
+        legend(figure, panels)
+    shown = [name.upper() if name in ("bleu", "cps") else name for name in metrics]
+    what = f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
+    head(figure, f"Learning curves: {what} by {'time' if by_time else 'updates'}", caption)
     return figure
 
 

@@ -11,8 +11,9 @@ import torch
 
 from nmtflex.analysis import figures
 from nmtflex.analysis.encoding import surface
-from nmtflex.analysis.learning import points, present, read_metrics
+from nmtflex.analysis.learning import points, present
 from nmtflex.analysis.lengths import bleu_by_length, seconds_by_length
+from nmtflex.analysis.origin import read_curve
 from nmtflex.analysis.runs import Decoding, facts_of, model_facts, names, open_runs
 from nmtflex.analysis.sentence import Looked, look_at
 from nmtflex.analysis.style import tell_apart
@@ -176,7 +177,7 @@ def _learning(paths: Sequence[Path], kind: LearningFigure) -> Figure:
             "beam": f"beam {beam}" if beam else "",
             "tau": _validated_under(path, config),
         })
-        rows.append(read_metrics(RunFolder(path)))
+        rows.append(read_curve(RunFolder(path)))
     if all(fact["tau"] in ("", NO_THRESHOLD) for fact in facts):
         facts = [fact | {"tau": ""} for fact in facts]  # there is nothing to be told apart by
     metrics = present(list(zip(map(str, paths), rows, strict=True)), kind.metrics)

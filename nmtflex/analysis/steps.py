@@ -43,7 +43,11 @@ def gate(looked: Looked, gate: Numbers, caption: str) -> Figure:
     axes.set_xlabel(TARGET)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
-    head(figure, "Gate by step", f"{caption} · mean gate {gate.mean():.3f}")
+    head(
+        figure,
+        "Gate of flexible attention by step",
+        f"{caption} · mean gate {gate.mean():.3f}",
+    )
     return figure
 
 
@@ -79,5 +83,5 @@ def focus(looked: Looked, focus: Numbers, tracked: bool, caption: str) -> Figure
     own = "of the step's weights, about which the next window lies"
     dots = own if tracked else "the centre of the window"
     what = f"bars: positions computed; dots: focus, {dots}"
-    head(figure, "Focus and window by step", f"{caption} · {what}")
+    head(figure, "Focus and computed window by step", f"{caption} · {what}")
     return figure

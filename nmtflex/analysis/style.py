@@ -63,7 +63,8 @@ def canvas(width: float, height: float) -> Figure:
 
 def head(figure: Figure, title: str, caption: str) -> None:
     """Write what a figure shows above it, and run, split and settings below it."""
-    figure.suptitle(title, fontsize=TEXT + 3, x=0.01, ha="left")
+    above = textwrap.fill(title, max(24, int(10.5 * figure.get_figwidth())))
+    figure.suptitle(above, fontsize=TEXT + 3, x=0.01, ha="left")
     facts = [
         fact.replace(" ", KEPT) if len(fact) <= LONGEST_LABEL else fact
         for fact in visible(caption).split(" · ")

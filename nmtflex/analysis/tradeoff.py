@@ -26,7 +26,6 @@ from nmtflex.analysis.style import (
 from nmtflex.analysis.sweep import COLUMNS, ORIGIN, Point
 from nmtflex.errors import DataError, RunError
 from nmtflex.model.run import RunFolder
-from nmtflex.text.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
     from matplotlib.transforms import Bbox
 
+TITLE = "BLEU against computations, by threshold"
 _NAME = re.compile(r"sweep-(?P<split>.+)-beam(?P<beam>\d+)")
 
 # Where a label may stand beside its point: points to the right and up, and its own alignment.
@@ -122,12 +122,12 @@ def table_facts(path: Path, folder: str) -> dict[str, str]:
 
 
 @look()
-def trade_off(points: Sequence[Point], title: str, chosen: Point | None = None) -> Figure:
+def trade_off(points: Sequence[Point], caption: str, chosen: Point | None = None) -> Figure:
     """Draw BLEU against computations a step (Shu and Nakayama, figure 4).
 
     Args:
         points: Of a sweep.
-        title: Run, split and settings.
+        caption: Run, split and settings.
         chosen: A point to mark.
     """
     figure = canvas(6.4, 4.2)
@@ -137,7 +137,7 @@ def trade_off(points: Sequence[Point], title: str, chosen: Point | None = None) 
         mark: dict[str, Any] = {"ms": 13, "mfc": "none", "mec": ORANGE, "mew": 2}
         axes.plot([chosen.cps], [chosen.bleu], "o", label="chosen", **mark)
         axes.legend(loc="lower right")
-    axes.set_title(visible(title), fontsize=TEXT + 1)
+    head(figure, TITLE, caption)
     _label(figure, axes, [points])
     return figure
 
@@ -156,7 +156,7 @@ def trade_offs(curves: Sequence[tuple[str, Sequence[Point]]], caption: str) -> F
         _curve(axes, points, line_style(number), legend_label(name))
     if len(curves) > 1:
         legend(figure, [axes])
-    head(figure, "BLEU against computations", caption)
+    head(figure, TITLE, caption)
     _label(figure, axes, [points for _, points in curves])
     return figure
 

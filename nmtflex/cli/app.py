@@ -7,6 +7,7 @@ import importlib
 import io
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from nmtflex.launch import SPEAKER, check_shared
 app = typer.Typer(
     name="nmtflex",
     help="Neural machine translation whose attention is cheap.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -37,6 +37,7 @@ COMMANDS = (
     "train",
     "finetune",
     "average",
+    "info",
     "translate",
     "evaluate",
     "sweep",
@@ -45,6 +46,7 @@ COMMANDS = (
     "report",
     "score",
     "tokenize",
+    "warm_up",
 )
 
 # What newer Typers, which ask pydantic, tell of a value that should be a number.
@@ -53,6 +55,8 @@ NO_NUMBER = {
     "int_parsing_size": "is too large a number",
     "float_parsing": "is no number",
 }
+
+_given: list[str] = []  # the arguments that ``main`` runs with
 
 # The base of what a wrong command line raises. Typer ships its own Click, so there is no module
 # to import it from that every version has.
@@ -68,10 +72,20 @@ def _version(value: bool) -> None:
 @app.callback()
 def _root(
     version: bool = typer.Option(
-        False, "--version", help="Print the version.", callback=_version, is_eager=True
+        False, "--version", "-V", help="Print the version.", callback=_version, is_eager=True
     ),
 ) -> None:
     """Neural machine translation whose attention is cheap."""
+
+
+def given_arguments() -> list[str]:
+    """Return the arguments of the command line that is being run."""
+    return list(_given)
+
+
+def given_line() -> str:
+    """Return the command line that is being run, as a shell takes it."""
+    return shlex.join(["nmtflex", *_given])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -79,6 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
     _register()
     _open_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
+    _given[:] = arguments
     if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the locale and the system say
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     try:
@@ -154,8 +169,12 @@ def _complain(message: str) -> None:
 
 def _command_line_message(error: Exception) -> str:
     """Return Click's message, with the nearest option or the value where it leaves them out."""
-    if close := getattr(error, "possibilities", None):  # the likeliest first
-        return f"No such option: {error.option_name}; did you mean {close[0]}?"  # type: ignore[attr-defined]
+    if name := getattr(error, "option_name", None) if hasattr(error, "possibilities") else None:
+        context: Any = getattr(error, "ctx", None)
+        known = [flag for item in context.command.params for flag in item.opts] if context else []
+        return (
+            f"No such option: {name}{nearest(name, [flag for flag in known if flag[:2] == '--'])}"
+        )
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = message.replace("Value error, ", "")  # pydantic's own words for any refusal
     refusal: Any = error.__cause__

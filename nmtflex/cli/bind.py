@@ -24,7 +24,7 @@ from nmtflex.cli.config_file import (
     origin,
     tables_of,
 )
-from nmtflex.cli.console import note
+from nmtflex.cli.console import note, stderr
 from nmtflex.cli.help import HelpfulCommand, unwrap
 from nmtflex.cli.run_options import check_folders, take_from_run
 from nmtflex.config import Config, Opt, Variant, default_of, flag_of, is_kind, nearest, options_of
@@ -61,13 +61,15 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
             fields[name] = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
     # Positional arguments first, in the order of the groups; Typer reads them from the signature.
     parameters.sort(key=lambda parameter: not _is_argument(parameter))
+    fields["quiet"] = bool
     reader = take_from_run(parameters, list(groups.values()), fields, words)
-    last = config_file_parameter(fields, words, reader)
-    parameters = [_context_parameter(), *parameters, last]
+    common = [config_file_parameter(fields, words, reader), _quiet_parameter()]
+    parameters = [_context_parameter(), *parameters, *common]
 
     @functools.wraps(function)
     def call(context: typer.Context, **values: Any) -> Any:
         path = values.pop("config")
+        stderr.quiet = values.pop("quiet")
         built, faults = {}, []
         for name, group in groups.items():
             drop_replaced(context, group, values)
@@ -117,7 +119,7 @@ def _parameter(name: str, plain: Any, option: Opt, default: Any, panel: str) -> 
         reader: dict[str, Any] = {}
         if option.words:
             reader = {"parser": _reader_of(option), "metavar": "|".join(["INTEGER", *option.words])}
-        info = typer.Option(flag, help=text, rich_help_panel=panel, **reader)
+        info = typer.Option(flag, *option.also, help=text, rich_help_panel=panel, **reader)
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -210,6 +212,18 @@ def refuse(why: str, *groups: Config) -> None:
             if (value := getattr(group, name)) != getattr(type(group)(), name):
                 shown = "" if isinstance(value, bool) else f" {value}"
                 raise OptionError(f"{flag_of(name, option)}{shown} {why}")
+
+
+def _quiet_parameter() -> inspect.Parameter:
+    info = typer.Option(
+        "--quiet", "-q", help="Show no progress and no remarks; warnings and errors remain."
+    )
+    return inspect.Parameter(
+        "quiet",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[bool, info],
+    )
 
 
 def _context_parameter() -> inspect.Parameter:

@@ -7,12 +7,23 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from nmtflex.compiling import NOTICE_OF_COMPILING
+
 stderr = Console(stderr=True, highlight=False)
 
 
 def note(message: str) -> None:
-    """Print one line for a person; markup in the message is text."""
+    """Print one line for a person; markup in the message is text.
+
+    Under --quiet a warning alone.
+    """
+    quiet = stderr.quiet
+    stderr.quiet = quiet and not message.startswith("warning:")
     stderr.print(f"nmtflex: {message}", markup=False, soft_wrap=True)
+    stderr.quiet = quiet
+
+
+NOTICE_OF_COMPILING.tell = note
 
 
 def write_line(text: str) -> None:

@@ -25,6 +25,7 @@ from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
+    from nmtflex.decoding.translator import Opened
     from nmtflex.scoring.evaluation import Evaluation, Scorer
     from nmtflex.scoring.report import Report
     from nmtflex.scoring.texts import Text
@@ -37,6 +38,15 @@ class _Scored(NamedTuple):
     outputs: Mapping[str, Text]
     evaluations: Mapping[str, Evaluation]
     source_lengths: Sequence[int] | None  # tokens, where they are known
+    facts: Mapping[str, dict[str, Any]]  # of each system
+
+
+class _Data(NamedTuple):
+    """What runs translate, and what their translations are compared with."""
+
+    name: str
+    sources: list[str]
+    references: list[tuple[str, list[str]]]  # name of the file and raw lines, of each
     facts: dict[str, Any]
 
 
@@ -49,7 +59,10 @@ def evaluate(
     batch: BatchConfig,
     device: DeviceConfig,
 ) -> None:
-    """Score a run on its own test data, or files against references.
+    """Score a run on its own test data or on other files, or score files against references.
+
+    Several runs are compared: a table with a row a run, and with --significance each against the
+    first; --json prints a list with an object a run.
 
     BLEU and chrF2 (0-100) by sacrebleu; on request TER (percent) and RIBES (0-1); of a run also
     CPS, the score computations of attention a step. Each score has its signature; numbers can be
@@ -64,11 +77,16 @@ def evaluate(
         scored = _score_files(config, scores)
     else:
         scored = _score_runs(config, scores, search, threshold, batch, device)
-    facts = {**scored.facts, **_write_sentence_scores(scored, config.sentence_scores)}
+    written = _write_sentence_scores(scored, config.sentence_scores)
     report = _report(scored, config)
     _warn(scored, config)
     if config.json:
-        write_line(json.dumps(report.to_dict() | facts, ensure_ascii=False))
+        found: Any
+        if config.compared:
+            found = [report.system_dict(name) | facts for name, facts in scored.facts.items()]
+        else:
+            found = report.to_dict() | next(iter(scored.facts.values())) | written
+        write_line(json.dumps(found, ensure_ascii=False))
         return
     for number, table in enumerate(report.tables()):
         if number:
@@ -96,7 +114,8 @@ def _score_files(config: EvalConfig, scores: ScoreConfig) -> _Scored:
             note(f"warning: {source.name}: text without spaces, whose lines count as single words")
     outputs = dict(zip(_names(config.hypothesis), texts, strict=True))
     evaluations = {name: scorer.evaluate(text) for name, text in outputs.items()}
-    facts = {"seconds": time.perf_counter() - begin}
+    seconds = time.perf_counter() - begin
+    facts = {name: {"seconds": seconds} for name in outputs}
     return _Scored(scorer, outputs, evaluations, lengths, facts)
 
 
@@ -108,16 +127,10 @@ def _score_runs(
     batch: BatchConfig,
     device: DeviceConfig,
 ) -> _Scored:
-    from nmtflex.analysis.runs import common_split
-    from nmtflex.corpus.writers import packed
+    """Translate with each run, or with all as an ensemble, and score what comes of it."""
+    from nmtflex.analysis.runs import Decoding, names, open_runs
     from nmtflex.decoding.translator import open_ensemble
-    from nmtflex.scoring.run_scores import (
-        chosen_split,
-        evaluate_run,
-        run_scorer,
-        split_files,
-        with_model,
-    )
+    from nmtflex.scoring.run_scores import common_scorer, with_model
 
     called = " + ".join(map(str, config.runs))
     if scores.tokenize:
@@ -125,31 +138,83 @@ def _score_runs(
             f"--tokenize {scores.tokenize} is for scoring files, not a run ({called}), whose "
             f"words are its target's"
         )
-    run, translator, tau = open_ensemble(config.runs, search, threshold, batch, device)
-    split = chosen_split(config.runs, config.split, note)
-    scores = with_model(scores, run.folder)
-    sources, references = common_split(config.runs, split)
-    name = str(split_files(run.folder.raw, split)[1])
-    scorer = run_scorer(translator.pipeline.target, name, references, scores)
+    if config.compared:
+        named = names(config.runs)
+        opened = open_runs(config.runs, Decoding(search, threshold, batch, device))
+    else:
+        named = [called]
+        opened = [open_ensemble(config.runs, search, threshold, batch, device)]
+    data = _test_data(config)
+    scores = with_model(scores, opened[0].run.folder)
+    systems = dict(zip(named, opened, strict=True))
+    targets = {name: one.translator.pipeline.target for name, one in systems.items()}
+    scorer = common_scorer(targets, data.references, scores)
+    outputs, evaluations, facts = {}, {}, {}
+    for name, one in systems.items():
+        path = called if not config.compared else str(one.run.folder.path)
+        outputs[name], evaluations[name], facts[name] = _score_run(
+            one, path, scorer, data, search, config
+        )
+    source = opened[0].translator.pipeline.source
+    lengths = [len(source.words(line)) for line in data.sources]
+    return _Scored(scorer, outputs, evaluations, lengths, facts)
+
+
+def _score_run(
+    opened: Opened, path: str, scorer: Scorer, data: _Data, search: SearchConfig, config: EvalConfig
+) -> tuple[Text, Evaluation, dict[str, Any]]:
+    """Return a run's translations, its scores, and the facts that belong to them."""
+    from nmtflex.corpus.writers import packed
+    from nmtflex.decoding.translator import WARM_UP
+    from nmtflex.scoring.run_scores import evaluate_run
+
+    if config.compared:  # or the first run would pay for what is loaded once
+        opened.translator.translate(data.sources[:WARM_UP])
     begin = time.perf_counter()
-    evaluation, output = evaluate_run(translator, scorer, sources)
+    evaluation, output = evaluate_run(opened.translator, scorer, data.sources)
     seconds = time.perf_counter() - begin
     if config.output is not None:
         with atomic_file(config.output) as file, packed(file, config.output.suffix) as out:
             out.write("".join(f"{line}\n" for line in output.lines).encode())
-    facts: dict[str, Any] = {"run": called}
+    facts: dict[str, Any] = {"run": path}
     if not config.ensemble:
-        facts["update"] = run.update
-    facts |= {"split": split, "beam": search.beam, "seconds": seconds}
-    update = "" if config.ensemble else f", update {run.update:,}"
+        facts["update"] = opened.run.update
+    facts |= {**data.facts, "beam": search.beam, "seconds": seconds}
+    update = "" if config.ensemble else f", update {opened.run.update:,}"
     note(
-        f"{called}{update}: {counted(len(output), 'sentence')} of {split} translated with "
+        f"{path}{update}: {counted(len(output), 'sentence')} of {data.name} translated with "
         f"beam {search.beam} and scored in {seconds:.1f} s"
     )
-    if tau is not None:
-        facts["tau"] = tau if math.isfinite(tau) else "inf"  # JSON knows no infinity
-    lengths = [len(translator.pipeline.source.words(line)) for line in sources]
-    return _Scored(scorer, {called: output}, {called: evaluation}, lengths, facts)
+    if search.max_source_length:
+        source = opened.translator.pipeline.source
+        if cut := sum(source.unread(line) > 0 for line in data.sources):
+            note(
+                f"warning: {path}: --max-source-length {search.max_source_length} cut "
+                f"{counted(cut, 'source')}, whose rest was not translated"
+            )
+    if opened.tau is not None:  # JSON has no infinity
+        facts["tau"] = opened.tau if math.isfinite(opened.tau) else "inf"
+    return output, evaluation, facts
+
+
+def _test_data(config: EvalConfig) -> _Data:
+    """Read what the runs are scored on: a split that they carry, or files."""
+    from nmtflex.analysis.runs import common_split
+    from nmtflex.corpus.readers import read_lines
+    from nmtflex.model.run import RunFolder
+    from nmtflex.scoring.evaluation import check_parallel
+    from nmtflex.scoring.run_scores import chosen_split, split_files
+
+    if config.source is None:
+        split = chosen_split(config.runs, config.split, note)
+        sources, references = common_split(config.runs, split)
+        name = str(split_files(RunFolder(config.runs[0]).raw, split)[1])
+        return _Data(split, sources, [(name, references)], {"split": split})
+    sources = list(read_lines(config.source))
+    files = [(str(path), list(read_lines(path))) for path in config.reference]
+    check_parallel((str(config.source), len(sources)), *((name, len(file)) for name, file in files))
+    facts = {"source": str(config.source), "reference": [name for name, _ in files]}
+    return _Data(str(config.source), sources, files, facts)
 
 
 def _report(scored: _Scored, config: EvalConfig) -> Report:

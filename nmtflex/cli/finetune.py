@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
+from nmtflex.cli.processes import share_work
 from nmtflex.cli.train import run_trainer
-from nmtflex.config import DeviceConfig, FinetuneConfig
+from nmtflex.config import DeviceConfig, FinetuneConfig, ProcessConfig
 
 
 @command(app, "finetune")
-def finetune(config: FinetuneConfig, device: DeviceConfig) -> None:
+def finetune(config: FinetuneConfig, device: DeviceConfig, processes: ProcessConfig) -> None:
     """Train a run further: for fewer computations (eq. 9 of flexible attention), or on other data.
 
     Validates before the first update and after, at the threshold --tau: BLEU, mean gate and CPS.
-    The same command again resumes; nmtflex finetune --run RUN is enough. torchrun starts it in
-    several processes, as nmtflex train.
+    The same command again resumes; nmtflex finetune --run RUN is enough. Several processes share
+    the work as in nmtflex train.
     """
+    if share_work(processes):
+        return
     from nmtflex.ranks import open_ranks
     from nmtflex.training.finetune import open_finetuning
 

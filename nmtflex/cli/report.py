@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-import shlex
-import sys
+from typing import Any
 
 import nmtflex
-from nmtflex.cli.app import app
+from nmtflex.cli.app import app, given_line
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note
 from nmtflex.config import (
@@ -62,10 +61,10 @@ def report(
     )
     found = collect(config.runs, wanted, note)
     about = {
-        "title": config.title or ", ".join(run["name"] for run in found.report["runs"]),
+        "title": config.title or _title(found.report),
         "version": nmtflex.__version__,
         "made": dt.datetime.now(tz=dt.UTC).date().isoformat(),
-        "command": shlex.join(["nmtflex", *sys.argv[1:]]),
+        "command": given_line(),
     }
     with atomic_file(config.out) as file:
         for piece in render(about | found.report, found.traces):
@@ -77,3 +76,12 @@ def report(
             f"warning: {config.out} is large and may be slow to open; show fewer than "
             f"{counted(len(found.traces), 'sentence')} with --sentences"
         )
+
+
+def _title(report: dict[str, Any]) -> str:
+    """Say what a page shows: runs, languages and split."""
+    *others, last = [run["name"] for run in report["runs"]]
+    runs = f"{', '.join(others)} and {last}" if others else last
+    return (
+        f"Report on {runs}: {report['source_lang']} to {report['target_lang']}, {report['split']}"
+    )

@@ -101,7 +101,7 @@ def _write(
     run = visible(config.run.resolve().name)
     with atomic_file(table) as file:
         file.write(as_csv(points, (run, config.split, beam)).encode())
-    write_figure(trade_off(points, f"{run}, {config.split}, beam {beam}", chosen), figure)
+    write_figure(trade_off(points, f"{run} · {config.split} · beam {beam}", chosen), figure)
     return f"{done} {table} and {figure}"
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from nmtflex.cli.app import app
+from nmtflex.cli.app import app, given_line
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
-from nmtflex.config import DeviceConfig, ModelConfig, TrainConfig
+from nmtflex.cli.processes import share_work
+from nmtflex.config import DeviceConfig, ModelConfig, ProcessConfig, TrainConfig
 from nmtflex.errors import RunError
 from nmtflex.text.visible import counted
 
@@ -20,19 +21,23 @@ if TYPE_CHECKING:
 
 
 @command(app, "train")
-def train(train: TrainConfig, model: ModelConfig, device: DeviceConfig) -> None:
+def train(
+    train: TrainConfig, model: ModelConfig, device: DeviceConfig, processes: ProcessConfig
+) -> None:
     """Train a model on a prepared folder; the same command again resumes.
 
     A run that is there gives what is not given, DATA too: nmtflex train --run RUN --epochs 20. What
     is given and differs is an error, but for its length, validations, logging, device and threads.
 
-    Several processes, on one machine or more, train one model: torchrun --nproc-per-node N -m
-    nmtflex -- train ... --batch-tokens and --batch-sentences are each process's; a run keeps its
-    batches when another number of processes goes on with it.
+    Several processes train one model: --processes N on this machine, or on several machines
+    torchrun -m nmtflex -- train ... --batch-tokens and --batch-sentences are each process's; a run
+    keeps its batches when another number of processes goes on with it.
     """
     from nmtflex.corpus.store import open_prepared
 
-    open_prepared(train.data)  # a mistake is told before PyTorch is imported
+    open_prepared(train.data)  # a mistake shows before PyTorch is imported
+    if share_work(processes):
+        return
     from nmtflex.ranks import open_ranks
     from nmtflex.training.start import open_training
 
@@ -43,6 +48,7 @@ def run_trainer(trainer: Trainer) -> None:
     """Train to the end, and tell a person what came of it, in the first process alone."""
     from rich.console import Console
 
+    from nmtflex.model.history import record_command
     from nmtflex.model.run import read_run_config
     from nmtflex.training.checkpoint import check_room
     from nmtflex.training.display import Display
@@ -70,6 +76,7 @@ def run_trainer(trainer: Trainer) -> None:
     size = trainer.ranks.size
     where = f"{trainer.model.device}" if size == 1 else f"{size} processes"
     note(f"{word}: {weights:,} weights, {kind} attention, {where}")
+    record_command(trainer.folder, given_line(), progress.update)
     before = dataclasses.replace(progress)
     history = [row.values["bleu"] for row in _validations(trainer.folder)]
     with (

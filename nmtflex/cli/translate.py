@@ -18,7 +18,14 @@ import typer
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
-from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig, ThresholdConfig
+from nmtflex.cli.processes import share_work
+from nmtflex.config import (
+    BatchConfig,
+    DeviceConfig,
+    OutputConfig,
+    SearchConfig,
+    ThresholdConfig,
+)
 from nmtflex.errors import OptionError
 from nmtflex.launch import SPEAKER
 from nmtflex.text.visible import counted
@@ -51,6 +58,7 @@ def translate(
         Path | None,
         typer.Option(
             "--output",
+            "--out",
             "-o",
             help="File to write; .gz, .xz and .zst are packed (default: standard output, as -).",
         ),
@@ -65,9 +73,11 @@ def translate(
     (--attention-output, --replace-unk, --verbose) is then the first run's; --tau is for those with
     flexible attention, auto each its own; the CPS of --stats is the sum over the runs.
 
-    Started by torchrun, several processes, on one machine or more, share the lines; the first one
-    reads and writes them.
+    Several processes share the lines: --processes N on this machine, or on several machines
+    torchrun -m nmtflex -- translate ... The first one reads and writes.
     """
+    if share_work(written):
+        return
     input, output = (None if path == Path("-") else path for path in (input, output))  # noqa: A001
     interactive = _announced(runs, input)
     from nmtflex.corpus.writers import open_lines
@@ -77,6 +87,7 @@ def translate(
         ChunkTranslation,
         check_output,
         translated,
+        watch_cut,
         write_chunks,
     )
     from nmtflex.decoding.tally import Tally
@@ -88,8 +99,8 @@ def translate(
     ranks = open_ranks()
     if not ranks.alone and written.workers > 1:
         raise OptionError(
-            f"--workers {written.workers} under torchrun, which started {ranks.size} processes to "
-            f"translate; leave it out"
+            f"--workers {written.workers} beside {ranks.size} processes that share the lines; "
+            f"leave it out"
         )
     opened = open_ensemble(runs, search, threshold, batch, ranks.device(device))
     show = _alignments(opened) if written.verbose else None
@@ -116,7 +127,7 @@ def translate(
             again = functools.partial(_translator, runs, search, threshold, batch, shared)
             setup = dataclasses.replace(setup, open_translator=again)
         way = translated if ranks.alone else functools.partial(lead, ranks)
-        chunks = way(setup, lines, written)
+        chunks = watch_cut(way(setup, lines, written), note)
         write_chunks(chunks, out, written.format, report, attention, tally, show)
     _tell_cps(tally)
 

@@ -54,6 +54,7 @@ from nmtflex.config.plot import (
     SentenceFigure,
     TradeOffFigure,
 )
+from nmtflex.config.processes import ProcessConfig
 from nmtflex.config.report import ReportConfig
 from nmtflex.config.scoring import EvalConfig, ScoreConfig
 from nmtflex.config.text import DetokenizeConfig, TokenizeConfig, describe_tokenizer
@@ -96,6 +97,7 @@ __all__ = [
     "OutputConfig",
     "PlotConfig",
     "PreprocessConfig",
+    "ProcessConfig",
     "ReportConfig",
     "ScoreConfig",
     "SearchConfig",

@@ -25,6 +25,7 @@ from typing import (
     get_type_hints,
 )
 
+from nmtflex.config.synonyms import plain_name, synonyms
 from nmtflex.errors import OptionError
 
 TOO_LARGE = 2**63  # whole numbers of files from here on are none that an option takes
@@ -46,6 +47,7 @@ class Opt:
         may_change: May differ when a training is resumed.
         words: Spellings of whole numbers that stand for something else, such as auto.
         replaces: Options that do not go with this one; of a --config file they make way for it.
+        also: Other spellings of the flag.
     """
 
     help: str
@@ -58,6 +60,7 @@ class Opt:
     may_change: bool = False
     words: Mapping[str, int] = dataclasses.field(default_factory=dict)
     replaces: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     def check(self, name: str, value: object) -> str | None:
         """Say what is wrong with a number, or None if nothing is."""
@@ -226,9 +229,14 @@ def _words(plain: Any) -> str:
 
 
 def nearest(name: str, known: Any) -> str:
-    """Return ``"; did you mean X?"`` for the closest known name, or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    """Return ``"; did you mean X?"`` for what other toolkits call so, or the closest known name.
+
+    Nothing where there is neither.
+    """
+    spelt = {plain_name(one): one for one in known}
+    meant = [spelt[ours] for ours in (plain_name(name), *synonyms(name)) if ours in spelt]
+    close = meant or difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {' and '.join(close)}?" if close else ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

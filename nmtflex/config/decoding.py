@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from nmtflex.config.base import Config, Opt
+from nmtflex.config.processes import ProcessConfig
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +56,15 @@ class SearchConfig(Config):
     ] = 1.0
     max_length: Annotated[
         int, Opt("Longest output in tokens; 0 takes 3 x source tokens + 20.", ge=0, le=1_000_000)
+    ] = 0
+    max_source_length: Annotated[
+        int,
+        Opt(
+            "Longest source in tokens: of a longer line the rest is left out, and that is "
+            "reported; 0 for no limit. Time and memory grow with the length.",
+            ge=0,
+            le=1_000_000,
+        ),
     ] = 0
     replace_unk: Annotated[
         bool,
@@ -124,7 +134,7 @@ class BatchConfig(Config):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OutputConfig(Config):
+class OutputConfig(ProcessConfig):
     """What translate reads ahead and writes."""
 
     buffer: Annotated[
@@ -202,7 +212,10 @@ class SweepConfig(Config):
     ] = None
     output: Annotated[
         Path | None,
-        Opt("Path of the .csv and .png without these endings (default RUN/sweep-SPLIT-beamBEAM)."),
+        Opt(
+            "Path of the .csv and .png without these endings (default RUN/sweep-SPLIT-beamBEAM).",
+            also=("--out",),
+        ),
     ] = None
     json: Annotated[bool, Opt("Print one JSON object instead of a table.", flag="--json")] = False
 

@@ -219,7 +219,10 @@ class PlotConfig(Config):
     ] = dataclasses.field(default_factory=AutoFigure)
     output: Annotated[
         Path | None,
-        Opt("File to write: .png, .svg or .pdf (default KIND.png beside what is first drawn)."),
+        Opt(
+            "File to write: .png, .svg or .pdf (default KIND.png beside what is first drawn).",
+            also=("--out",),
+        ),
     ] = None
 
     def validate(self) -> list[str]:

@@ -13,7 +13,6 @@ _SAMPLES = {"bootstrap": 1000, "randomisation": 10_000}
 _SEED = 12345  # sacrebleu's
 _OF_RUNS = "runs", "ensemble", "split", "output"  # options that have no effect on files
 _OF_WAT = "wat", "kytea_model", "segmenter"
-_OF_FILES = "hypothesis", "reference", "source"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,9 +22,10 @@ class EvalConfig(Config):
     runs: Annotated[
         list[Path],
         Opt(
-            "Run folder, or with --ensemble several; without one, give files.",
+            "Run folder; several are compared, or with --ensemble scored as one. Without one, give "
+            "files.",
             argument=True,
-            replaces=_OF_FILES,
+            replaces=("hypothesis",),
         ),
     ] = dataclasses.field(default_factory=list)
     ensemble: Annotated[
@@ -37,9 +37,12 @@ class EvalConfig(Config):
     ] = False
     split: Annotated[
         str | None,
-        Opt("Split of the run's own data, valid or test (default test, or valid without one)."),
+        Opt(
+            "Split of the run's own data, valid or test (default test, or valid without one).",
+            replaces=("source", "reference"),
+        ),
     ] = None
-    output: Annotated[Path | None, Opt("File for the run's translations.")] = None
+    output: Annotated[Path | None, Opt("File for the run's translations.", also=("--out",))] = None
     hypothesis: Annotated[
         list[Path],
         Opt(
@@ -50,8 +53,9 @@ class EvalConfig(Config):
     reference: Annotated[
         list[Path],
         Opt(
-            "References of --hypothesis, one a line; several files are several references.",
-            replaces=_OF_RUNS,
+            "References of --hypothesis, or of --source where a run translates it, one a line; "
+            "several files are several references.",
+            replaces=("split",),
         ),
     ] = dataclasses.field(default_factory=list)
     by_length: Annotated[
@@ -64,14 +68,18 @@ class EvalConfig(Config):
     ] = False
     source: Annotated[
         Path | None,
-        Opt("What --hypothesis translates, for --by-length: its words are parted by white space."),
+        Opt(
+            "File for a run to translate instead of its own split, with --reference; or what "
+            "--hypothesis translates, for --by-length: its words are parted by white space.",
+            replaces=("split",),
+        ),
     ] = None
     significance: Annotated[
         Literal["bootstrap", "randomisation"] | None,
         Opt(
-            "Mean and 95 % interval of each score, by bootstrap; of several --hypothesis also the "
-            "p-value that a system is as good as the first one: by paired bootstrap (Koehn 2004) "
-            "or by approximate randomisation (Riezler and Maxwell 2005)."
+            "Mean and 95 % interval of each score, by bootstrap; of several runs or "
+            "--hypothesis also the p-value that a system is as good as the first one: by paired "
+            "bootstrap (Koehn 2004) or by approximate randomisation (Riezler and Maxwell 2005)."
         ),
     ] = None
     samples: Annotated[
@@ -96,6 +104,11 @@ class EvalConfig(Config):
     ] = False
 
     @property
+    def compared(self) -> bool:
+        """Whether several runs are scored, each by itself."""
+        return len(self.runs) > 1 and not self.ensemble
+
+    @property
     def resampling(self) -> dict[str, Any] | None:
         """Method, number and seed of the resamples, defaults filled in."""
         if self.significance is None:
@@ -110,26 +123,33 @@ class EvalConfig(Config):
         idle, needs = self._run_faults() if self.runs else self._file_faults()
         if self.significance is None:
             idle |= dict.fromkeys(("samples", "seed"), "has no effect without --significance")
-        elif self.significance == "randomisation" and len(self.hypothesis) < 2:
+        elif self.significance == "randomisation" and not (
+            self.compared or len(self.hypothesis) > 1
+        ):
             needs.append(
-                "--significance randomisation compares systems: give several --hypothesis; "
-                "bootstrap gives the interval of one"
+                "--significance randomisation compares systems: give several --hypothesis or "
+                "several runs; bootstrap gives the interval of one"
             )
         return needs + [fault for name, why in idle.items() for fault in self._given(name, why)]
 
     def _run_faults(self) -> tuple[dict[str, str], list[str]]:
         """Map what is idle beside a run to the reason; and say what is missing."""
-        end = f"is for scoring files, not a run ({self.runs[0]})"
+        idle = {"hypothesis": f"is for scoring files, not a run ({self.runs[0]})"}
         needs = []
-        if len(self.runs) > 1 and not self.ensemble:
-            needs.append(
-                f"{len(self.runs)} run folders ({', '.join(map(str, self.runs))}): give --ensemble "
-                f"to score them as one, or score each by itself; files are given with "
-                f"--hypothesis and --reference"
-            )
+        if self.source is None:
+            idle["reference"] = "of a run needs --source FILE, which it translates"
+        elif not self.reference:
+            idle["source"] = "of a run needs --reference FILE"
+        else:
+            idle["split"] = "is the run's own data, and does not go with --source"
+        if self.compared:
+            why = f"is for one run or an --ensemble, not for {len(self.runs)} runs"
+            idle |= dict.fromkeys(("output", "sentence_scores"), why)
+            twice = {run for run in self.runs if self.runs.count(run) > 1}
+            needs += [f"{run} is given twice; give different runs to compare" for run in twice]
         if len(self.runs) == 1 and self.ensemble:
             needs.append(f"--ensemble needs several run folders, not only {self.runs[0]}")
-        return dict.fromkeys(_OF_FILES, end), needs
+        return idle, needs
 
     def _file_faults(self) -> tuple[dict[str, str], list[str]]:
         """Map what is idle where files are scored to the reason; and say what is missing."""

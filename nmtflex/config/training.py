@@ -23,7 +23,8 @@ class LoopConfig(Config):
         Path,
         Opt(
             "Run folder to make; one that is there is resumed, and what is not given is taken from "
-            "it."
+            "it.",
+            also=("--out",),
         ),
     ]
     epochs: Annotated[
@@ -272,7 +273,8 @@ class AverageConfig(Config):
 
     base_run: Annotated[Path, Opt("Run whose checkpoints to average.", argument=True)]
     run: Annotated[
-        Path | None, Opt("Run folder to make (default: BASE_RUN-averageN, N from --last).")
+        Path | None,
+        Opt("Run folder to make (default: BASE_RUN-averageN, N from --last).", also=("--out",)),
     ] = None
     last: Annotated[
         int,

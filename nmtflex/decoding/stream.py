@@ -15,9 +15,11 @@ from nmtflex.decoding.traces import attention_line
 from nmtflex.decoding.translator import Translation, Translator
 from nmtflex.errors import OptionError
 from nmtflex.text.pipeline import SidePipeline
+from nmtflex.text.visible import counted
 from nmtflex.workers import ordered_map
 
 WORKER_LINES = 256  # a chunk for one of several workers
+SHOWN = 5  # lines that a warning names
 
 
 def check_output(output: OutputConfig, search: SearchConfig) -> None:
@@ -129,6 +131,26 @@ def write_chunks(
         if tally is not None:
             tally.merge(chunk.tally)
         report(len(chunk.lines), sum(len(best.tokens) for best, *_ in chunk.found))
+
+
+def watch_cut(chunks: Iterable[Chunk], tell: Callable[[str], None]) -> Iterator[Chunk]:
+    """Pass chunks on; tell at the end which lines were cut at ``max_source_length``."""
+    lines = count = 0
+    first: list[str] = []
+    for chunk in chunks:
+        for number, (best, *_) in enumerate(chunk.found, start=lines + 1):
+            if best.unread:
+                count += 1
+                if len(first) < SHOWN:
+                    first.append(f"{number:,}")
+        lines += len(chunk.found)
+        yield chunk
+    if count:
+        more = f" and {count - SHOWN:,} more" if count > SHOWN else ""
+        tell(
+            f"warning: --max-source-length cut {counted(count, 'line')}, whose rest was not "
+            f"translated (line {', '.join(first)}{more})"
+        )
 
 
 class AttentionFile:

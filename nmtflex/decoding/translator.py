@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,6 +18,7 @@ from nmtflex.config import (
 )
 from nmtflex.decoding.batching import batches
 from nmtflex.decoding.ensemble import Ids, StepModel
+from nmtflex.decoding.forks import check_not_forked, watch_forks
 from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import SentenceTrace, trace_pairs
@@ -43,6 +45,7 @@ class Translation(NamedTuple):
     trace: SentenceTrace | None  # where it was asked for, and the source is not empty
     ids: Sequence[int] = ()  # of the tokens
     cuts: Sequence[int] = ()  # how many ``words`` each word became; none: where each is one
+    unread: int = 0  # source tokens beyond ``max_source_length``, which were left out
 
 
 class Translator:
@@ -67,29 +70,50 @@ class Translator:
         self.batch = batch or BatchConfig()
         self._models = models
 
-    def translate(self, lines: Sequence[str]) -> list[str]:
+    def translate(self, lines: Iterable[str]) -> list[str]:
         """Return the best translation of each line; a line without words gives an empty one.
 
+        A line that is longer than ``max_source_length`` is cut there, with a warning.
+
+        Args:
+            lines: Raw lines: a list, a generator, an open file. All are read before the first is
+                translated.
+
         Raises:
-            TypeError: ``lines`` is one string.
+            TypeError: ``lines`` is one string, or something else that holds no strings.
+            RuntimeError: This process was forked off the one that loaded the run.
         """
-        if isinstance(lines, str):
-            raise TypeError("translate takes a list of lines, not one string")
-        return [translations[0].text for translations in self.n_best(lines, 1)]
+        lines = _checked(lines)
+        best = [translations[0] for translations in self.n_best(lines, 1)]
+        for index, translation in enumerate(best):
+            if translation.unread:
+                limit = self.search.max_source_length
+                warnings.warn(
+                    f"line {index} (from 0) has {limit + translation.unread:,} tokens; the first "
+                    f"{limit:,} were translated (max_source_length)",
+                    stacklevel=2,
+                )
+        return [translation.text for translation in best]
 
     def n_best(
-        self, lines: Sequence[str], count: int, tally: Tally | None = None, trace: bool = False
+        self, lines: Iterable[str], count: int, tally: Tally | None = None, trace: bool = False
     ) -> list[list[Translation]]:
         """Return the ``count`` best translations of each line, the best first.
 
         There may be fewer where the search ends with fewer; there are never more than the beam.
+        ``Translation.unread`` says how much of a line was left out as too long.
 
         Args:
             lines: Raw.
             count: How many of each line.
             tally: Takes the count of score computations, if given.
             trace: Whether to tell what attention looked at in the best one of each line.
+
+        Raises:
+            TypeError: ``lines`` is one string, or something else that holds no strings.
+            RuntimeError: This process was forked off the one that loaded the run.
         """
+        lines = _checked(lines)
         sources = [self.pipeline.source.encode(line) for line in lines]
         found = [best[:count] for best in self.translate_ids(sources, tally, count)]
         # An unknown word may be replaced in any of them.
@@ -101,12 +125,15 @@ class Translator:
                 for hypothesis in hypotheses[:traced]
             ])
         )
+        unread = map(self.pipeline.source.unread, lines)
         return [
             [
-                self._text(line, hypothesis, next(traces) if rank < traced else None)
+                self._text(line, hypothesis, next(traces) if rank < traced else None)._replace(
+                    unread=left
+                )
                 for rank, hypothesis in enumerate(hypotheses)
             ]
-            for line, hypotheses in zip(lines, found, strict=True)
+            for line, hypotheses, left in zip(lines, found, unread, strict=True)
         ]
 
     def traces(
@@ -143,7 +170,9 @@ class Translator:
 
         Raises:
             RunError: The model is broken and predicts NaN.
+            RuntimeError: This process was forked off the one that loaded the run.
         """
+        check_not_forked()
         found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
         lengths = [len(ids) for ids in sources]
         for batch in batches(lengths, self.batch.batch_sentences, self.search.beam):
@@ -164,10 +193,12 @@ class Translator:
                 ids, [attended[place] for place in places], self.search.unk
             )
             words, cuts = [word for parts in filled for word in parts], [*map(len, filled)]
+            text = self.pipeline.join_replaced(line, ids, places.tolist(), filled)
         else:
             words, cuts = target.decode_words(ids, self.search.unk), []
+            text = target.tokenizer.detokenize(words)
         return Translation(
-            text=target.tokenizer.detokenize(words),
+            text=text,
             tokens=[target.vocabulary.token(token) for token in ids],
             words=words,
             score=hypothesis.score,
@@ -176,6 +207,45 @@ class Translator:
             ids=ids,
             cuts=cuts,
         )
+
+
+def _checked(lines: Any) -> list[str]:
+    """Return lines as a list.
+
+    Raises:
+        TypeError: They are one string, or hold something else than strings.
+    """
+    if isinstance(lines, str):
+        raise TypeError("translate takes a list of lines, not one string")
+    if isinstance(lines, bytes | bytearray) or not isinstance(lines, Iterable):
+        raise TypeError(f"translate takes a list of lines, not {type(lines).__name__}")
+    found = list(lines)
+    for index, line in enumerate(found):
+        if not isinstance(line, str):
+            remedy = "; decode it" if isinstance(line, bytes | bytearray) else ""
+            raise TypeError(
+                f"translate takes lines of str; line {index} (from 0) is of "
+                f"{type(line).__name__}{remedy}"
+            )
+    return found
+
+
+class LoadedTranslator(Translator):
+    """A translator of run folders, which a copy of it opens anew.
+
+    What a frozen model holds cannot be copied. So ``copy.deepcopy`` and ``pickle`` keep which runs
+    were opened, and with which options; the runs must still be there.
+    """
+
+    reopen: tuple[Any, ...] = ()  # arguments of ``open_ensemble``
+
+    def __reduce__(self) -> tuple[Callable[..., Translator], tuple[Any, ...]]:
+        """Return how a copy is made."""
+        return _open_again, self.reopen
+
+
+def _open_again(*arguments: Any) -> Translator:
+    return open_ensemble(*arguments).translator
 
 
 class Opened(NamedTuple):
@@ -199,9 +269,13 @@ def open_translator(
         OptionError: It cannot, or ``--int8`` is asked for where there is none.
         RunError: The folder is no run, or one of a newer format.
     """
+    watch_forks()
+    check_not_forked()
     run = load_run(path, device)
     tau = set_threshold(run, threshold.tau)
-    return Opened(run, _translator([run], search, batch), tau)
+    translator = _translator([run], search, batch)
+    translator.reopen = ([path.resolve()], search, threshold, batch, device)
+    return Opened(run, translator, tau)
 
 
 def open_ensemble(
@@ -231,6 +305,8 @@ def open_ensemble(
     first, *others = paths
     if not others:
         return open_translator(first, search, threshold, batch, device)
+    watch_forks()
+    check_not_forked()
     runs = [load_run(path, device) for path in paths]
     for run in runs[1:]:
         if what := run.pipeline.difference(runs[0].pipeline):
@@ -241,10 +317,13 @@ def open_ensemble(
             )
     taus = set_thresholds(runs, threshold.tau)
     tau = next((value for value in taus if value is not None), None)
-    return Opened(runs[0], _translator(runs, search, batch), tau)
+    translator = _translator(runs, search, batch)
+    resolved = [path.resolve() for path in paths]
+    translator.reopen = (resolved, search, threshold, batch, device)
+    return Opened(runs[0], translator, tau)
 
 
-def _translator(runs: Sequence[Run], search: SearchConfig, batch: BatchConfig) -> Translator:
+def _translator(runs: Sequence[Run], search: SearchConfig, batch: BatchConfig) -> LoadedTranslator:
     """Make the translator of opened runs."""
     first = runs[0]
     if search.replace_unk and not first.model.decoder.attention.aligned:
@@ -254,7 +333,8 @@ def _translator(runs: Sequence[Run], search: SearchConfig, batch: BatchConfig) -
         )
     for run in runs:
         freeze(run.model, batch.int8)
-    return Translator([run.model for run in runs], first.pipeline, search, batch)
+    first.pipeline.source.longest = search.max_source_length or None
+    return LoadedTranslator([run.model for run in runs], first.pipeline, search, batch)
 
 
 def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
@@ -270,8 +350,9 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
         run: Run folder that ``nmtflex train`` made; several are decoded by the average of their
             probabilities, see ``open_ensemble``.
         options: Those of ``nmtflex translate``, with underscores: ``beam``, ``length_penalty``,
-            ``max_length``, ``replace_unk``, ``unk``, ``tau``, ``batch_sentences``, ``int8``,
-            ``device``, ``dtype``, ``threads``.
+            ``max_length`` and ``max_source_length``, which bound the time that one line may take,
+            ``replace_unk``, ``unk``, ``tau``, ``batch_sentences``, ``int8``, ``device``,
+            ``dtype``, ``threads``.
 
     Raises:
         OptionError: An unknown option, a value that is not allowed, no run, or runs that do not go

@@ -8,7 +8,10 @@ from typing import Any
 from numba import float32, njit
 from numba.extending import overload
 
+from nmtflex.compiling import watch_numba
 from nmtflex.kernels.code_cache import CodeCache
+
+watch_numba()
 
 # A division by zero gives inf or NaN, as in numpy: a test for it would keep loops from running on
 # vectors. Products and sums fuse. Nothing may assume that NaN and infinity do not come.

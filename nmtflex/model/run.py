@@ -32,6 +32,7 @@ class RunFolder:
         self.pipeline = path / "pipeline"
         self.raw = path / "raw"
         self.metrics = path / "metrics.csv"
+        self.commands = path / "commands.jsonl"
         self.tensorboard = path / "tensorboard"
         self.checkpoints = path / "checkpoints"
         self.best = self.checkpoints / "best.safetensors"

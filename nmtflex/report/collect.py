@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtflex.analysis.learning import read_metrics
+from nmtflex.analysis.origin import read_curve
 from nmtflex.analysis.runs import Decoding, common_split, facts_of, names, open_runs
 from nmtflex.analysis.sentence import shown_tokens
 from nmtflex.analysis.tradeoff import find_tables, read_points, table_facts
@@ -189,7 +189,7 @@ def _learning(folder: RunFolder) -> list[dict[str, Any]]:
         return []
     return [
         {"update": row.update, "seconds": row.seconds, "split": row.split, **row.values}
-        for row in read_metrics(folder)
+        for row in read_curve(folder)
     ]
 
 

@@ -69,9 +69,7 @@ def check_plotly() -> None:
     try:
         import plotly as _  # type: ignore[import-untyped]  # noqa: F401
     except ImportError as error:
-        raise OptionError(
-            "reports need plotly; install it with: pip install 'nmtflex[report]'"
-        ) from error
+        raise OptionError("reports need plotly; install it with: pip install plotly") from error
 
 
 def render(report: Mapping[str, Any], traces: Iterable[str]) -> Iterator[str]:

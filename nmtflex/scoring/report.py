@@ -37,9 +37,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return one system's scores, or those of several in a list ``systems``; unrounded."""
-        found = {name: evaluation.to_dict() for name, evaluation in self.systems.items()}
-        for name, buckets in self.buckets.items():
-            found[name]["by_length"] = list(map(_plain, buckets))
+        found = {name: self._plain_system(name) for name in self.systems}
         comparisons = [comparison.to_dict() for comparison in self.comparisons]
         significance = {"significance": comparisons} if comparisons else {}
         if len(found) == 1:
@@ -52,6 +50,17 @@ class Report:
             "signature": first.bleu.signature,
             **significance,
         }
+
+    def system_dict(self, name: str) -> dict[str, Any]:
+        """Return the scores of one system of several, with its own comparisons; unrounded."""
+        own = [row.to_dict() for row in self.comparisons if row.system == name]
+        return self._plain_system(name) | ({"significance": own} if own else {})
+
+    def _plain_system(self, name: str) -> dict[str, Any]:
+        found = self.systems[name].to_dict()
+        if name in self.buckets:
+            found["by_length"] = list(map(_plain, self.buckets[name]))
+        return found
 
     def tables(self) -> list[Table]:
         """Return what is printed."""
@@ -82,7 +91,11 @@ class Report:
         if self.comparisons:
             signatures = {row.metric: row.signature for row in self.comparisons}
             rows = [[row.metric, row.system, *_numbers(row)] for row in self.comparisons]
-            scores = Table(("metric", "system", *_COMPARISON), rows)
+            scores = [Table(("metric", "system", *_COMPARISON), rows)]
+            costs = {name: _costs(evaluation) for name, evaluation in self.systems.items()}
+            if any(costs.values()):
+                rows = [[name, *numbers.values()] for name, numbers in costs.items()]
+                scores.append(Table(("system", *next(iter(costs.values()))), rows))
         else:
             first = next(iter(self.systems.values()))
             signatures = {name: score.signature for name, score in first.scores.items()}
@@ -90,11 +103,12 @@ class Report:
                 [
                     system,
                     *(_rounded(name, score.value) for name, score in evaluation.scores.items()),
+                    *_costs(evaluation).values(),
                 ]
                 for system, evaluation in self.systems.items()
             ]
-            scores = Table(("system", *signatures), rows)
-        return [scores, Table(("metric", "signature"), list(signatures.items()))]
+            scores = [Table(("system", *signatures, *_costs(first)), rows)]
+        return [*scores, Table(("metric", "signature"), list(signatures.items()))]
 
     def _by_length(self) -> Table:
         """Return a row a bucket."""
@@ -119,6 +133,14 @@ def _plain(bucket: Bucket[Score]) -> dict[str, Any]:
     found = bucket._asdict()
     score = found.pop("score")
     return found | {"bleu": None if score is None else score.value}
+
+
+def _costs(evaluation: Evaluation) -> dict[str, str]:
+    """Return what the translations of a run cost, by the name of the column; files have none."""
+    if evaluation.decoding_seconds is None:
+        return {}
+    cps = "" if evaluation.cps is None else f"{evaluation.cps:.2f}"
+    return {"CPS": cps, "decoding seconds": f"{evaluation.decoding_seconds:.1f}"}
 
 
 def _numbers(row: Comparison) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,9 +63,42 @@ def run_scorer(
         DataError: There are no references, or there is RIBES to compute and one has no words; or
             what the WAT procedure needs is missing.
     """
+    return common_scorer({"the run": target}, [(name, references)], config)
+
+
+def common_scorer(
+    targets: Mapping[str, SidePipeline],
+    references: Sequence[tuple[str, Sequence[str]]],
+    config: ScoreConfig | None = None,
+) -> Scorer:
+    """Return what scores several runs against the same references.
+
+    Args:
+        targets: The target side of each run, by its name.
+        references: Name of the file and raw lines, of each.
+        config: Which scores, and how; without it, BLEU and chrF.
+
+    Raises:
+        DataError: As ``run_scorer``.
+        OptionError: The runs cut the references into different words, so that their scores could
+            not be compared.
+    """
     config = config or ScoreConfig()
-    segmentation = wat_segmentation(config) if config.wat else run_segmentation(target)
-    return Scorer(segmentation, [segmentation.text(name, references)], config)
+    if config.wat:
+        segmentation = wat_segmentation(config)
+    else:
+        (first, segmentation), *others = [
+            (name, run_segmentation(target)) for name, target in targets.items()
+        ]
+        for name, other in others:
+            if other.signature != segmentation.signature:
+                raise OptionError(
+                    f"{name} is scored in other words than {first} ({other.signature}, not "
+                    f"{segmentation.signature}), so their scores cannot be compared; write the "
+                    f"translations of each with --output, and score the files with --hypothesis"
+                )
+    texts = [segmentation.text(name, lines) for name, lines in references]
+    return Scorer(segmentation, texts, config)
 
 
 class Translated(NamedTuple):

@@ -44,7 +44,11 @@ class SidePipeline:
         tokenizer: Raw line to words.
         bpe: Words to subwords, or None.
         vocabulary: Subwords to ids.
+
+    ``longest`` bounds the subwords of a line that ``segment`` and ``encode`` return, if it is set.
     """
+
+    longest: int | None = None
 
     def __init__(
         self, language: str, tokenizer: Tokenizer, bpe: BPE | None, vocabulary: Vocabulary
@@ -62,11 +66,19 @@ class SidePipeline:
     def segment(self, line: str) -> list[str]:
         """Split a raw line into subwords."""
         words = self.words(line)
-        return [piece for word in words for piece in self.bpe.split(word)] if self.bpe else words
+        if self.bpe:
+            words = [piece for word in words for piece in self.bpe.split(word)]
+        return words[: self.longest]
 
     def encode(self, line: str) -> list[int]:
         """Turn a raw line into ids, without begin and end."""
-        return self.encode_words(self.words(line))
+        return self.encode_words(self.words(line))[: self.longest]
+
+    def unread(self, line: str) -> int:
+        """Return how many subwords of a raw line are beyond ``longest``."""
+        if self.longest is None:
+            return 0
+        return max(0, len(self.encode_words(self.words(line))) - self.longest)
 
     def encode_words(self, words: Iterable[str]) -> list[int]:
         """Turn words into ids; known words at the speed of C."""
@@ -84,12 +96,16 @@ class SidePipeline:
 
     def attended_words(self, line: str) -> list[str]:
         """Return for each subword of ``segment(line)`` the raw text of the whole word it is of."""
+        return [line[start:end] for start, end in self.word_spans(line)]
+
+    def word_spans(self, line: str) -> list[tuple[int, int]]:
+        """Return for each subword of ``segment(line)`` where the whole word it is of stands."""
         spans = self.spans(line)
-        found: list[str] = []
+        found: list[tuple[int, int]] = []
         for word in self.words(line):
             count = len(self.bpe.split(word)) if self.bpe else 1
             first, last = spans[len(found)], spans[len(found) + count - 1]
-            found += [line[first[0] : last[1]]] * count
+            found += [(first[0], last[1])] * count
         return found
 
     def fill_unknown(
@@ -189,6 +205,33 @@ class TextPipeline:
             "source": self.source.describe(),
             "target": self.target.describe(),
         }
+
+    def join_replaced(
+        self, line: str, ids: Sequence[int], places: Sequence[int], filled: Sequence[Sequence[str]]
+    ) -> str:
+        """Return a translation whose unknown words were replaced as a raw line.
+
+        Replaced words that follow each other in the source too keep the space between them, which a
+        target without spaces would lose: Pure Land.
+
+        Args:
+            line: The raw source.
+            ids: Of the translation, without begin and end.
+            places: The subword of the source that replaces each id.
+            filled: Of ``SidePipeline.fill_unknown``.
+        """
+        target, spans = self.target, self.source.word_spans(line)
+        spaceless = target.tokenizer.name not in ("none", "moses")  # these put spaces themselves
+        joined: list[str] = []
+        before = None  # where the word that replaced the last one stands
+        starts = target.word_starts([target.vocabulary.token(number) for number in ids])
+        for start, parts in zip(starts, filled, strict=True):
+            span = spans[places[start]] if ids[start] == UNK_ID else None
+            if before and span and spaceless and line[before[1] : span[0]].isspace():
+                joined.append(" ")
+            joined += parts
+            before = span
+        return target.tokenizer.detokenize(joined)
 
     def difference(self, other: TextPipeline) -> str | None:
         """Name what makes the same ids mean something else to another one, or None if nothing."""

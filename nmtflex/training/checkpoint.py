@@ -80,8 +80,8 @@ def _write_progress(path: Path, progress: Progress) -> None:
     write_json(path / PROGRESS, values | {CHECKSUM: _checksum(values)})
 
 
-def _read_progress(path: Path) -> dict[str, Any]:
-    """Read the progress of a checkpoint as plain numbers.
+def read_progress(path: Path) -> dict[str, Any]:
+    """Read the progress of a checkpoint, a folder of ``RunFolder.updates``, as plain numbers.
 
     Raises:
         RunError: It is damaged. (An older one has no checksum, and is taken as it is.)
@@ -106,7 +106,7 @@ def last_rate(folder: RunFolder) -> float:
     checkpoints = folder.updates()
     if not checkpoints:
         raise RunError(f"{folder.path} has no checkpoint to take the learning rate from; give --lr")
-    rate = _read_progress(checkpoints[-1]).get("rate")
+    rate = read_progress(checkpoints[-1]).get("rate")
     if not isinstance(rate, float) or not 0 < rate < math.inf:
         raise RunError(f"{checkpoints[-1] / PROGRESS}: no learning rate; give --lr")
     return rate
@@ -117,7 +117,8 @@ def clear_leftovers(folder: RunFolder) -> None:
 
     The caller holds the run's lock: nobody else writes.
     """
-    names = [f".{name}.*" for name in (folder.config.name, folder.metrics.name)]
+    files = (folder.config, folder.metrics, folder.commands)
+    names = [f".{file.name}.*" for file in files]
     left = [path for name in names for path in folder.path.glob(name)]
     for path in (*left, *folder.checkpoints.glob(".*"), *folder.checkpoints.glob("*/.*")):
         if path.is_dir() and not path.is_symlink():
@@ -140,7 +141,7 @@ def load_checkpoint(path: Path, model: Seq2Seq, optimizer: torch.optim.Optimizer
     try:
         load_weights(path / WEIGHTS, model)
         tensors, _ = load_tensors(path / TRAINER)
-        progress = Progress.from_dict(_read_progress(path))
+        progress = Progress.from_dict(read_progress(path))
         if progress.update != update_of(path):
             raise RunError(f"{path / PROGRESS} is of update {progress.update}")
         _restore_trainer(tensors, model, optimizer)

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from nmtflex.config import Config, Opt, Variant, default_of, flag_of, is_kind, options_of
+from nmtflex.config import Config, options_of
+from nmtflex.config.words import option_words, plain_default
 from nmtflex.errors import OptionError, RunError
 from nmtflex.model.run import RunFolder
 from nmtflex.training.made_by import check_made_by, maker_of
@@ -64,8 +65,11 @@ def _check_base(folder: RunFolder, before: dict[str, Any], config: dict[str, Any
 def _changes(group: type[Config], old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
     """Say of each option that changed what it was and what it is now, as a command line would."""
     for name, (plain, option) in options_of(group).items():
-        had = old.get(name, _default(group, name))  # an option younger than the run
-        was, now = _words(name, plain, option, had), _words(name, plain, option, new[name])
+        had = old.get(name, plain_default(group, name))  # an option younger than the run
+        was, now = (
+            option_words(name, plain, option, had),
+            option_words(name, plain, option, new[name]),
+        )
         if option.may_change or name in NOT_COMPARED or was == now:
             continue
         if not (was and now):
@@ -76,27 +80,3 @@ def _changes(group: type[Config], old: dict[str, Any], new: dict[str, Any]) -> I
             yield f"{was[0]} was {shlex.join(was[1:])}, not {shlex.join(now[1:])}"
         else:
             yield f"it had {was[0]}, not {now[0]}"
-
-
-def _default(group: type[Config], name: str) -> Any:
-    default = default_of(group, name)
-    return default.to_dict() if isinstance(default, Variant) else default
-
-
-def _words(name: str, plain: Any, option: Opt, value: Any) -> list[str]:
-    """Return the words of a command line that give an option its value; none for no value."""
-    flag = flag_of(name, option)
-    if is_kind(plain, Variant) and isinstance(value, dict):
-        kind = str(value.get("kind"))
-        words = [flag, kind]
-        variant = plain.variants().get(kind)
-        for key, (inner, own) in options_of(variant).items() if variant else ():
-            if value.get(key, default := _default(variant, key)) != default:
-                words += _words(key, inner, own, value[key])
-        return words
-    if isinstance(value, bool):
-        on, _, off = flag.partition("/")
-        return [on if value else off or f"--no-{on[2:]}"]
-    if isinstance(value, list):
-        return [word for item in value for word in (flag, str(item))]
-    return [] if value is None else [flag, str(value)]

@@ -95,3 +95,40 @@ def test_one_run_without_anything_is_a_page_too(write_page, open_page):
     assert "nmtflex sweep RUN" in text
     assert "The page was made without sentences." in text
     assert page.get_by_role("tab").count() == 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_hash_is_cut_short(write_page, open_page, width):
+    made = make_report()
+    digest = "0123456789abcdef" * 4
+    rows = [{"group": "data", "name": "fingerprint", "values": [digest] * 4}]
+    rows += [{"group": "software", "name": "base", "values": ["", digest, "", ""]}]
+    made.report["settings"] = rows
+    page = open_page(write_page("hash", made), width=width)
+    page.locator("#settings summary").click()
+    for cell in page.locator("#settings code[title]").all():
+        assert cell.get_attribute("title") == digest
+        assert cell.inner_text() == "0123456789ab…"
+    assert page.locator("#settings code[title]").count() == 2
+    heights = page.locator("#settings tbody tr").evaluate_all(
+        "rows => rows.map((row) => row.getBoundingClientRect().height)"
+    )
+    assert max(heights) < 80  # two lines at most
+
+
+def test_a_table_shows_that_it_scrolls(four_runs, open_page):
+    """The shadow stands still; what covers it at the end moves with the table."""
+    page = open_page(four_runs, width=390)
+    box = page.locator("#settings .scroll").first
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth")
+    kinds = box.evaluate("box => getComputedStyle(box).backgroundAttachment").split(", ")
+    assert (kinds.count("local"), kinds.count("scroll")) == (4, 4)
+
+
+def test_a_run_stands_once_in_the_legend_of_the_learning_curves(four_runs, open_page):
+    page = open_page(four_runs)
+    page.locator("#learning").scroll_into_view_if_needed()
+    page.locator("#learning .legendtext").first.wait_for()
+    page.locator("#learning").get_by_label("Loss", exact=True).check()
+    page.wait_for_function("document.querySelector('#learning .plot').data.length === 8")
+    assert page.locator("#learning .legendtext").count() == 4

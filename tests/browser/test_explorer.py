@@ -199,3 +199,25 @@ def test_a_thousand_sentences_are_listed_ordered_and_chosen_at_once(thousand, op
     ]
     shown = page.locator(f"{OPTIONS} .measure").first.inner_text()
     assert float(shown.removeprefix("Δ ")) >= max(spreads) - 0.05
+
+
+def test_after_a_click_on_a_tab_the_arrow_keys_go_through_the_steps(four_runs, open_page):
+    page = open_page(four_runs, "#sentence=0&run=0&step=0")
+    page.get_by_role("tab").nth(1).click()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    chosen = page.locator("[role=tab][aria-selected=true]")
+    assert chosen.get_attribute("id") == "tab-1"
+    assert page.locator(".readout").inner_text().startswith("Step 3 of ")
+    chosen.focus()  # by the keyboard they are the tabs'
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("[role=tab][aria-selected=true]").get_attribute("id") == "tab-2"
+
+
+def test_a_printed_page_has_its_sentences(four_runs, open_page):
+    page = open_page(four_runs)
+    assert page.locator("#sentences .explorer").count() == 0  # it is far below the window
+    page.pdf()
+    assert page.locator("#sentences .explorer").count() == 1
+    assert page.locator("#sentence-heading").inner_text() == "Sentence 0"

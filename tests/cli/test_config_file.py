@@ -160,9 +160,9 @@ def test_options_of_one_origin_that_do_not_go_together(
         ("eval x", 'wat = "ja"', "--tokenize 13a", "--tokenize replaces wat"),
         (
             "eval",
-            'hypothesis = "h"\nreference = "r"',
+            'hypothesis = "h"',
             "x",
-            "RUNS replaces hypothesis and reference",
+            "RUNS replaces hypothesis",
         ),
         ("bench", "synthetic = true\nsteps = 3", "x", "RUNS replaces synthetic and steps"),
         ("tokenize", 'tokenizer = "kytea"', "--wat en", "--wat replaces tokenizer"),

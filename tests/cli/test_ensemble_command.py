@@ -68,7 +68,6 @@ def test_eval_scores_the_ensemble(command_line, two, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "options", "message"),
     [
-        (2, [], "2 run folders ({one}, {two}): give --ensemble to score them as one"),
         (1, ["--ensemble"], "--ensemble needs several run folders, not only {one}"),
         (0, ["--ensemble", "--hypothesis", "h", "--reference", "r"], "--ensemble is for runs"),
     ],

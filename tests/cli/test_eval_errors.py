@@ -36,8 +36,13 @@ def pair(file):
         (["--hypothesis", "h"], 2, "--hypothesis h needs --reference"),
         (["--reference", "r"], 2, "--reference r needs --hypothesis"),
         (["RUN", "--hypothesis", "h"], 2, "--hypothesis h is for scoring files, not a run (RUN)"),
-        (["RUN", "--reference", "r"], 2, "--reference r is for scoring files, not a run (RUN)"),
-        (["RUN", "--source", "s"], 2, "--source s is for scoring files, not a run (RUN)"),
+        (["RUN", "--reference", "r"], 2, "--reference r of a run needs --source FILE"),
+        (["RUN", "--source", "s"], 2, "--source s of a run needs --reference FILE"),
+        (["RUN", "--source", "s", "--reference", "r", "--split", "test"], 2, "--split test is the"),
+        (["RUN", "RUN"], 2, "RUN is given twice"),
+        (["RUN", "other", "--output", "o"], 2, "--output o is for one run or an --ensemble, not"),
+        (["RUN", "other", "--sentence-scores", "o"], 2, "--sentence-scores o is for one run or an"),
+        (["RUN", "--source", "none.x", "--reference", "r"], 1, "none.x: No such file"),
         (["RUN", "--tokenize", "char"], 2, "--tokenize char is for scoring files, not a run (RUN)"),
         (["PAIR", "--split", "valid"], 2, "--split valid is for a run, not for scoring files"),
         (["PAIR", "--output", "o"], 2, "--output o is for a run, not for scoring files"),
@@ -105,8 +110,7 @@ def test_files_are_given_by_name(command_line, pair):
     remedy = f"files are scored with --hypothesis {hypothesis} --reference FILE"
     message = f"nmtflex: error: {hypothesis} is a file and no run; {remedy}\n"
     assert (outcome.code, outcome.out, outcome.err) == (2, "", message)
-    outcome = command_line("eval", hypothesis, reference)
-    assert outcome.err.endswith("by itself; files are given with --hypothesis and --reference\n")
+    assert command_line("eval", hypothesis, reference).err == message
 
 
 def test_missing_model(command_line, pair, tmp_path):

@@ -110,7 +110,7 @@ def test_help_mentions_defaults_and_what_they_cost(command_line, name, words):
 def test_help_cuts_no_option_name(command_line, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     for name, command in commands().items():
-        words = command_line(*name.split(), "--help").out.split()
+        words = command_line(*name.split(), "--help").out.replace(",", " ").split()
         flags = [flag for item in command.params for flag in (*item.opts, *item.secondary_opts)]
         assert [flag for flag in flags if flag[0] == "-" and flag not in words] == [], name
 
@@ -118,8 +118,8 @@ def test_help_cuts_no_option_name(command_line, monkeypatch, width):
 def test_paragraphs_of_the_help_have_no_line_ends_of_their_own(command_line, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
     lines = [line.strip() for line in command_line("train", "--help").out.splitlines()]
-    paragraph = next(line for line in lines if line.startswith("Several processes, "))
-    assert "torchrun --nproc-per-node N -m nmtflex -- train ... --batch-tokens" in paragraph
+    paragraph = next(line for line in lines if line.startswith("Several processes "))
+    assert "torchrun -m nmtflex -- train ... --batch-tokens" in paragraph
     assert paragraph.endswith("another number of processes goes on with it.")
 
 

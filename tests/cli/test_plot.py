@@ -26,7 +26,7 @@ OF_SENTENCE = [
     ("attention", "local-p", "attention weight (0 to 1)"),
     ("attention", "flexible", "(0 open, 1 strict)"),
     ("attention", "memory", "attention weight (Σ α β over the slots)"),
-    ("gate", "flexible", "Gate by step"),
+    ("gate", "flexible", "Gate of flexible attention by step"),
     ("focus", "flexible", "about which the next window lies"),
     ("focus", "local-m", "the centre of the window"),
     ("focus", "local-p", "the centre of the window"),
@@ -50,9 +50,12 @@ def test_figures_of_a_sentence(draw, run_of, kind, mechanism, words):
 
 @pytest.mark.parametrize(
     ("mechanism", "title"),
-    [("global", "Attention"), ("local-p", "Attention"), ("flexible", "Attention"),
-     ("memory", "Memory attention")],
-)  # fmt: skip
+    [
+        *((name, "Attention weights of each target token") for name in ("global", "local-p")),
+        ("flexible", "Attention weights of each target token"),
+        ("memory", "Memory attention: slots filled and read"),
+    ],
+)
 def test_without_a_kind_a_sentence_is_drawn_as_fits_the_mechanism(draw, run_of, mechanism, title):
     assert title in draw(run_of(mechanism), "--sentence", "a b", *ONE_THREAD).split("\n")
 
@@ -147,7 +150,9 @@ def test_trade_offs_of_tables_and_of_runs(draw, run_of, tmp_path):
         (run / f"sweep-{split}-beam5.csv").write_text(as_csv(POINTS))
     (tmp_path / "mine.csv").write_text(as_csv(POINTS))
     text = draw(run / "sweep-test-beam5.csv")
-    assert {"BLEU against computations", "no threshold", "τ = 0.5"} <= set(text.split("\n"))
+    assert {"BLEU against computations, by threshold", "no threshold", "τ = 0.5"} <= set(
+        text.split("\n")
+    )
     assert "flexible · test · beam 5 · flexible attention · bahdanau decoder" in text
     text = draw(run, "--kind", "trade-off")
     assert {"valid", "test"} <= set(text.split("\n"))
@@ -364,5 +369,5 @@ def test_without_matplotlib_the_remedy_is_named(command_line, tiny_run, monkeypa
     monkeypatch.setattr(builtins, "__import__", without)
     result = command_line("plot", tiny_run, "--sentence", "a")
     assert (result.code, result.out) == (2, "")
-    remedy = "figures need matplotlib; install it with: pip install 'nmtflex[plots]'"
+    remedy = "figures need matplotlib; install it with: pip install matplotlib matplotlib-fontja"
     assert result.err == f"nmtflex: error: {remedy}\n"

@@ -15,12 +15,17 @@ def test_learning_curves_are_drawn_where_there_is_no_sentence(draw, run_of):
     for run in runs:
         write_metrics(run, VALID)
     text = draw(*runs)
-    assert {"Learning curves", "BLEU (0 to 100)", "updates"} <= set(text.split("\n"))
+    assert {
+        "Learning curves: loss, perplexity and BLEU by updates",
+        "BLEU (0 to 100)",
+        "updates",
+    } <= set(text.split("\n"))
     assert "flexible, flexible attention" in text.replace(",\n", ", ")
     assert "bahdanau decoder · valid" in text
     text = draw(*runs, "--kind", "learning", "--x", "time", "--y", "gate, cps")
     assert "time of training and validation (minutes)" in text
     assert "mean gate (0 open, 1 strict)" in text
+    assert "Learning curves: gate and CPS by time" in text
     assert "BLEU" not in text
 
 

@@ -40,11 +40,15 @@ def test_a_page_of_two_runs(command_line, make_tiny_run, tiny_run, tmp_path):
     assert found["command"].startswith("nmtflex ")
 
 
-def test_the_title_is_the_names_of_the_runs(command_line, tiny_run, tmp_path):
+def test_the_title_says_runs_languages_and_split(command_line, tiny_run, tmp_path, run_of):
     path = tmp_path / "page.html"
-    assert command_line("report", tiny_run, "--out", path, *ONE_THREAD).code == 0
-    report, *_ = data_of(path.read_text(encoding="utf-8"))
-    assert json.loads(report)["title"] == "tiny"
+    for runs, named in (
+        ([tiny_run], "tiny"),
+        ([tiny_run, run_of("flexible")], "tiny and flexible"),
+    ):
+        assert command_line("report", *runs, "--out", path, *ONE_THREAD).code == 0
+        report, *_ = data_of(path.read_text(encoding="utf-8"))
+        assert json.loads(report)["title"] == f"Report on {named}: aa to bb, test"
 
 
 def test_a_large_page_is_warned_of(command_line, tiny_run, tmp_path, monkeypatch):

@@ -271,7 +271,7 @@ def test_a_bad_model_is_one_line(pipe, tmp_path, content, message):
 @pytest.mark.parametrize(
     ("module", "option", "remedy"),
     [
-        ("vaporetto", "kytea", "pip install 'nmtflex[kytea]'"),
+        ("vaporetto", "kytea", "pip install vaporetto"),
         ("MeCab", "mecab", "pip install mecab-python3"),
         ("ipadic", "mecab", "pip install ipadic"),
     ],

@@ -211,3 +211,19 @@ def test_output_is_packed_as_its_name_says(command_line, tiny_run, tmp_path) -> 
     path = tmp_path / "out.gz"
     assert command_line("eval", tiny_run, "--output", path).code == 0
     assert gzip.decompress(path.read_bytes()).count(b"\n") == 3
+
+
+def test_lines_that_are_cut_are_named(command_line, feed, tiny_run, tmp_path) -> None:
+    lines = ["a b", "a b c d", "", *["h " * 9] * 6]
+    feed("".join(f"{line}\n" for line in lines))
+    attention = tmp_path / "attention.jsonl"
+    options = ["--max-source-length", 3, "--attention-output", attention]
+    outcome = command_line("translate", tiny_run, *options)
+    assert outcome.code == 0, outcome.err
+    assert "--max-source-length cut 7 lines" in outcome.err
+    assert "(line 2, 4, 5, 6, 7 and 2 more)" in outcome.err
+    records = [json.loads(line) for line in attention.read_text().splitlines()]
+    assert [len(record["source"]) for record in records] == [2, 3, 0, *[3] * 6]
+    assert all(len(row) == 3 for record in records[3:] for row in record["weights"])
+    feed("a b\n")
+    assert "warning" not in command_line("translate", tiny_run, *options).err

@@ -60,9 +60,10 @@ nmtflex.controls = (() => {
   /**
    * Make tabs, one a label, that share a panel.
    *
-   * The arrow keys walk through them and choose, as in any list of tabs.
+   * The arrow keys walk through them and choose, as in any list of tabs. After a click of the mouse
+   * they belong to what was chosen, to which `onClick` takes the focus.
    */
-  function tabs({ label, labels, panel, onChoose }) {
+  function tabs({ label, labels, panel, onChoose, onClick }) {
     panel.setAttribute("role", "tabpanel");
     const buttons = labels.map((content, number) =>
       element(
@@ -88,7 +89,9 @@ nmtflex.controls = (() => {
 
     list.addEventListener("click", (event) => {
       const chosen = buttons.indexOf(event.target.closest("[role=tab]"));
-      if (chosen >= 0) onChoose(chosen);
+      if (chosen < 0) return;
+      onChoose(chosen);
+      if (event.detail > 0) onClick(); // of the Enter key it is 0
     });
     list.addEventListener("keydown", (event) => {
       const here = buttons.indexOf(document.activeElement);

@@ -76,6 +76,7 @@ nmtflex.explorer = (() => {
         labels: this.#runs.map((run, number) => nmtflex.controls.runName(number, run.name)),
         panel: this.#panel.node,
         onChoose: (run) => this.#byHand(() => this.#goTo(this.#place, run, this.#step)),
+        onClick: () => this.#panel.focus(),
       });
     }
 
@@ -131,11 +132,15 @@ nmtflex.explorer = (() => {
     if (sentences.length < all) {
       section.append(note(`The first ${sentences.length} of the ${all} sentences of ${split}.`));
     }
+    let built = false;
     const build = () => {
+      if (built) return;
+      built = true;
       const explorer = new Explorer(report);
       section.append(explorer.node);
       explorer.start();
     };
+    addEventListener("beforeprint", build); // on paper nothing comes into view
     if (permalink.read()) {
       build();
       section.scrollIntoView();

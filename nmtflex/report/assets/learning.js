@@ -38,29 +38,35 @@ nmtflex.learning = (() => {
     );
   }
 
-  function trace(run, number, metric, split, axis, isAlone) {
+  function trace(run, number, metric, split, axis) {
     const rows = rowsOf(run, metric, split);
     const { line, marker } = runStyle(number);
     const isBold = split === "valid";
     return {
       x: rows.map(axis.of),
       y: rows.map((row) => row[metric.name]),
-      name: plain(isAlone ? run.name : `${run.name}, ${SPLITS[split]}`),
+      name: plain(run.name),
+      legendgroup: String(number),
       mode: isBold ? "lines+markers" : "lines",
       line: { ...line, width: isBold ? 2.5 : 1 },
       marker: { ...marker, size: 6 },
       opacity: isBold ? 1 : 0.75,
       text: rows.map((row) => `update ${count(row.update)}, ${fixed(row.seconds / 60, 1)} min`),
-      hovertemplate: `%{y:.${metric.digits}f}<br>%{text}`,
+      hovertemplate: `${SPLITS[split]}: %{y:.${metric.digits}f}<br>%{text}`,
     };
   }
 
   function traces(runs, metric, axis) {
     const splits = splitsOf(runs, metric);
-    const found = runs.flatMap((run, number) =>
-      splits.map((split) => trace(run, number, metric, split, axis, splits.length === 1)),
-    );
-    return found.filter((one) => one.x.length);
+    const named = new Set(); // the title says which lines are of which split
+    return runs
+      .flatMap((run, number) => splits.map((split) => trace(run, number, metric, split, axis)))
+      .filter((one) => one.x.length)
+      .map((one) => {
+        const showlegend = !named.has(one.legendgroup);
+        named.add(one.legendgroup);
+        return { ...one, showlegend };
+      });
   }
 
   function titleOf(runs, metric, axis) {

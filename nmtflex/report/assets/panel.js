@@ -42,7 +42,7 @@ nmtflex.Panel = (() => {
     #build(id) {
       this.#control = element(
         "div",
-        { class: "step-control", keydown: (event) => this.#walk(event) },
+        { class: "step-control", tabindex: "-1", keydown: (event) => this.#walk(event) },
         element("div", { class: "step-bar" }, this.#steps.node, this.#readout),
         this.#strip.node,
         element("p", { class: "hint" }, "← → Home End: steps. ↑ ↓: sentences."),
@@ -96,6 +96,11 @@ nmtflex.Panel = (() => {
 
     pause() {
       this.#steps.pause();
+    }
+
+    /** Let the arrow keys go through the steps. */
+    focus() {
+      this.#control.focus({ preventScroll: true });
     }
 
     #selectStep(step) {

@@ -6,6 +6,8 @@ nmtflex.settings = (() => {
   const { counted } = nmtflex.text;
   const { runName } = nmtflex.controls;
 
+  const HASH_DIGITS = 12;
+
   function isShared(row) {
     return row.values.every((value) => value === row.values[0]);
   }
@@ -19,9 +21,12 @@ nmtflex.settings = (() => {
     );
   }
 
-  // A value may be as long as a path: it breaks anywhere.
+  // A value may be as long as a path: it breaks anywhere. Of a hash the beginning is enough to tell
+  // two apart.
   function value(text) {
-    return text === "" ? element("span", { class: "none" }, "–") : element("code", {}, text);
+    if (text === "") return element("span", { class: "none" }, "–");
+    if (!/^[0-9a-f]{64}$/.test(text)) return element("code", {}, text);
+    return element("code", { title: text }, `${text.slice(0, HASH_DIGITS)}…`);
   }
 
   function differences(rows, runs) {

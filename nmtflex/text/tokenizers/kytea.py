@@ -41,7 +41,7 @@ class KyteaTokenizer(JapaneseTokenizer):
             import vaporetto
         except ImportError as error:
             raise DataError(
-                "the kytea tokenizer needs vaporetto; run pip install 'nmtflex[kytea]'"
+                "the kytea tokenizer needs vaporetto; run pip install vaporetto"
             ) from error
         if model is None:
             raise DataError(

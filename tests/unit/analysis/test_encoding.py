@@ -34,7 +34,7 @@ def test_both_panels_show_it_with_their_units(texts):
     assert solid.get_zlabel() == "factor l"
     found = texts(figure)
     for text in (
-        "Position encodings",
+        "Position encodings: factor of each slot",
         "slot k",
         "source position s (tokens)",
         "factor l of the slot's logit",

@@ -31,7 +31,12 @@ def test_a_heatmap_has_source_by_target(trace, texts):
     assert [text.get_text() for text in axes.get_yticklabels()] == TARGET
     found = texts(figure)
     assert [text for text in found if text in SOURCE + TARGET] == SOURCE + TARGET
-    for text in ("Attention", "source (tokens)", "target (tokens)", "attention weight (0 to 1)"):
+    for text in (
+        "Attention weights of each target token",
+        "source (tokens)",
+        "target (tokens)",
+        "attention weight (0 to 1)",
+    ):
         assert text in found
     assert CAPTION in found
 
@@ -72,7 +77,13 @@ def test_memory_is_alpha_beta_and_their_product(trace, texts):
     assert np.allclose(product, BETA @ ALPHA.T)
     assert np.array_equal(right, BETA)
     found = texts(figure)
-    for text in ("Memory attention", "α (0 to 1)", "β (0 to 1)", "Σ α β over the slots", "slot k"):
+    for text in (
+        "Memory attention: slots filled and read",
+        "α (0 to 1)",
+        "β (0 to 1)",
+        "Σ α β over the slots",
+        "slot k",
+    ):
         assert text in found
     assert [text for text in found if text in SOURCE + TARGET] == SOURCE + TARGET
     assert CAPTION in found

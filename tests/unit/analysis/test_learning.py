@@ -126,7 +126,8 @@ def test_a_panel_a_metric_and_a_line_a_run(folder, texts):
     assert train == ([50, 100], [5.5, 4.0])
     assert drawn(bleu) == {"a": ([100, 200], [12.5, 20.25]), "b": ([100], [30.0])}
     found = texts(figure)
-    for text in ("Learning curves", "loss (nats a target token)", "BLEU (0 to 100)", "a", "b"):
+    title = "Learning curves: loss and BLEU by updates"
+    for text in (title, "loss (nats a target token)", "BLEU (0 to 100)", "a", "b"):
         assert text in found
     assert found.count("updates") == 2
     assert "valid · beam 5" in found
@@ -154,7 +155,16 @@ def test_steep_perplexities_get_plain_powers(texts):
 
 def test_a_run_that_was_never_validated_is_named_all_the_same(texts):
     rows = [Row(n, 1.0, "train", {"loss": 3.0 - n}) for n in range(3)]
-    assert "only training" in texts(learning([("only training", rows)], ["loss"], False, ""))
+    runs = [("only training", rows), ("another", rows)]
+    assert "only training" in texts(learning(runs, ["loss"], False, ""))
+
+
+def test_one_run_has_no_legend_since_the_caption_names_it(texts):
+    rows = [Row(n, 1.0, "train", {"loss": 3.0 - n}) for n in range(3)]
+    figure = learning([("alone", rows)], ["loss"], True, "alone · valid")
+    assert not figure.legends
+    assert "alone · valid" in texts(figure)
+    assert "Learning curves: loss by time" in texts(figure)
 
 
 def test_a_row_without_end_is_named(folder):

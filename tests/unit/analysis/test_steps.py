@@ -21,7 +21,11 @@ def test_the_gate_is_a_bar_a_step(trace, texts):
     assert axes.get_ylim() == (0, 1)
     found = texts(figure)
     assert [text for text in found if text in TARGET] == TARGET
-    for text in ("Gate by step", "gate g (0 open, 1 strict)", "target (tokens)"):
+    for text in (
+        "Gate of flexible attention by step",
+        "gate g (0 open, 1 strict)",
+        "target (tokens)",
+    ):
         assert text in found
     assert "run · beam 5 · mean gate 0.583" in " ".join(found)
 
@@ -46,7 +50,7 @@ def test_windows_and_focus_lie_over_the_source(trace, texts, tracked, words):
     assert axes.get_ylim() == (2.5, -0.5)
     found = texts(figure)
     assert [text for text in found if text in SOURCE + TARGET] == SOURCE + TARGET
-    for text in ("Focus and window by step", "source (tokens)", "target (tokens)"):
+    for text in ("Focus and computed window by step", "source (tokens)", "target (tokens)"):
         assert text in found
     assert words in " ".join(found)
 

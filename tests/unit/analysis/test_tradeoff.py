@@ -111,7 +111,11 @@ def test_a_curve_a_table(texts):
     assert len({line.get_color() for line in axes.lines}) == 2
     assert len({line.get_marker() for line in axes.lines}) == 2
     found = texts(figure)
-    for text in ("BLEU against computations", "score computations a step (CPS)", "BLEU"):
+    for text in (
+        "BLEU against computations, by threshold",
+        "score computations a step (CPS)",
+        "BLEU",
+    ):
         assert text in found
     assert found.count("τ = 0.2") == found.count("no threshold") == 2
     assert {"valid", "test", "flex · beam 5"} <= set(found)

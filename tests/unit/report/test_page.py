@@ -152,7 +152,7 @@ def test_who_has_no_plotly_is_told_how_to_get_it(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", fails)
     for name in [name for name in sys.modules if name.split(".")[0] == "plotly"]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(OptionError, match=r"pip install 'nmtflex\[report\]'"):
+    with pytest.raises(OptionError, match=r"pip install plotly"):
         check_plotly()
     with pytest.raises(OptionError, match="plotly"):
         next(iter(render({"title": ""}, [])))

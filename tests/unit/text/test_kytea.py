@@ -115,7 +115,7 @@ def test_joining_needs_no_model():
 
 def test_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "vaporetto", None)
-    with pytest.raises(DataError, match=r"pip install 'nmtflex\[kytea\]'"):
+    with pytest.raises(DataError, match=r"pip install vaporetto"):
         KyteaTokenizer(TINY)
 
 

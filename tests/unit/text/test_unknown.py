@@ -10,7 +10,12 @@ from nmtflex.decoding.translator import Translation, Translator
 from nmtflex.model.seq2seq import build_model
 from nmtflex.text.bpe import BPE
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
-from nmtflex.text.tokenizers import CharTokenizer, MosesTokenizer, NoneTokenizer
+from nmtflex.text.tokenizers import (
+    CharTokenizer,
+    MosesTokenizer,
+    NoneTokenizer,
+    build_tokenizer,
+)
 from nmtflex.text.vocabulary import UNK_ID, Vocabulary
 
 
@@ -172,3 +177,24 @@ def test_replaced_words_are_words_as_the_target_parts_them(line):
     found = all_unknown(side(), target, line, 1)
     assert found.text == line
     assert found.words == target.words(line)
+
+
+@pytest.mark.parametrize("make", [CharTokenizer, lambda: build_tokenizer({"name": "mecab"})])
+def test_replaced_words_keep_the_spaces_of_the_source(make):
+    """Of a target without spaces; where they do not follow each other, nothing is put between."""
+    tokenizer = make()
+    target, source = side(["は"], tokenizer=tokenizer), side()
+    line = "Windows 10 Pure Land α β"
+    pipeline = TextPipeline(source, target)
+
+    def joined(ids, places):
+        words = source.attended_words(line)
+        filled = target.fill_unknown(ids, [words[place] for place in places])
+        return pipeline.join_replaced(line, ids, places, filled)
+
+    assert joined([UNK_ID] * 6, list(range(6))) == line
+    assert joined([UNK_ID, UNK_ID, 4, UNK_ID, UNK_ID], [0, 1, 0, 4, 5]) == "Windows 10はα β"
+    assert joined([UNK_ID, 4, UNK_ID], [0, 0, 1]) == "Windowsは10"
+    assert joined([UNK_ID, UNK_ID], [1, 0]) == "10Windows"
+    assert joined([4, 4], [0, 1]) == "はは"
+    assert joined([], []) == ""

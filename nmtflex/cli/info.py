@@ -1,0 +1,92 @@
+"""``nmtflex info``."""
+
+from __future__ import annotations
+
+import json as json_format
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nmtflex.cli.app import app
+from nmtflex.cli.bind import command
+from nmtflex.cli.console import write_line
+from nmtflex.text.visible import counted, visible
+
+WIDTH = 11  # of the names
+
+
+@command(app, "info")
+def info(
+    run: Annotated[Path, typer.Argument(help="Run folder of nmtflex train.", metavar="RUN")],
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of lines.")
+    ] = False,
+) -> None:
+    """Say what a run is: data, options, sizes, best score, files, and the commands that made it.
+
+    The options are shown as a command line that trains the same model, without those that have
+    their default. The history is every command line that made the run or went on with it.
+    """
+    from nmtflex.analysis.info import describe_run
+
+    found = describe_run(run)
+    if json:
+        write_line(json_format.dumps(found, ensure_ascii=False))
+        return
+    for name, text in _lines(found):
+        write_line(visible(f"{name:<{WIDTH}} {text}"))
+
+
+def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Return what is printed: a name and a text a line."""
+    yield "run", found["run"]
+    if made := found["made_by"]:
+        yield "made by", ", ".join(f"{name} {version}" for name, version in made.items())
+    data = found["data"]
+    yield "data", f"{data['folder']}{'' if data['there'] else ' (not there any more)'}"
+    for side, own in found["languages"].items():
+        bpe = " and BPE" if own["bpe"] else ""
+        yield (
+            side,
+            f"{own['language']}, tokenizer {own['tokenizer']}{bpe}, "
+            f"{counted(own['vocabulary'], 'token')} in the vocabulary",
+        )
+    yield "options", found["options"]
+    yield "parameters", _counts(found["parameters"]) if found["parameters"] else "no weights yet"
+    yield "bytes", _counts(found["bytes"])
+    yield "progress", _progress(found["progress"])
+    yield "best", _best(found["best"])
+    for number, past in enumerate(found["commands"]):
+        start = f"{past['time']} update {past['update']:,}: "
+        yield "history" if not number else "", start + past["command"]
+
+
+def _counts(parts: dict[str, int]) -> str:
+    """Say a total and what it is made of."""
+    others = [f"{name} {count:,}" for name, count in parts.items() if name != "all"]
+    return f"{parts['all']:,}: {', '.join(others)}"
+
+
+def _progress(progress: dict[str, Any] | None) -> str:
+    if progress is None:
+        return "no checkpoint of a training"
+    kept = ", ".join(f"{update:,}" for update in progress["checkpoints"])
+    return (
+        f"{counted(progress['update'], 'update')}, epoch {progress['epoch']}, "
+        f"{progress['target_tokens']:,} target tokens, {progress['seconds']:,.0f} s "
+        f"({progress['validation_seconds']:,.0f} s of them in validation); "
+        f"checkpoints of updates {kept}"
+    )
+
+
+def _best(best: dict[str, Any] | None) -> str:
+    if best is None:
+        return "no validation yet"
+    scores = [
+        f"{label} {best[name]:.2f}"
+        for name, label in (("bleu", "BLEU"), ("perplexity", "perplexity"))
+        if name in best
+    ]
+    return f"update {best['update']:,}" + (f": {', '.join(scores)}" if scores else "")

@@ -1,0 +1,49 @@
+"""Options as the words of a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nmtflex.config.base import Config, Opt, Variant, default_of, flag_of, is_kind, options_of
+
+
+def given_words(group: type[Config], values: Mapping[str, Any]) -> list[str]:
+    """Return the words of a command line that gives options, those with their defaults left out.
+
+    Args:
+        group: The option group.
+        values: Plain JSON types by name, as ``Config.to_dict`` makes them; arguments are left out,
+            and so is what the group does not know.
+    """
+    return [
+        word
+        for name, (plain, option) in options_of(group).items()
+        if not option.argument and name in values and values[name] != plain_default(group, name)
+        for word in option_words(name, plain, option, values[name])
+    ]
+
+
+def plain_default(group: type[Config], name: str) -> Any:
+    """Return the default of an option in plain JSON types."""
+    default = default_of(group, name)
+    return default.to_dict() if isinstance(default, Variant) else default
+
+
+def option_words(name: str, plain: Any, option: Opt, value: Any) -> list[str]:
+    """Return the words of a command line that give an option its value; none for no value."""
+    flag = flag_of(name, option)
+    if is_kind(plain, Variant) and isinstance(value, dict):
+        kind = str(value.get("kind"))
+        words = [flag, kind]
+        variant = plain.variants().get(kind)
+        for key, (inner, own) in options_of(variant).items() if variant else ():
+            if value.get(key, default := plain_default(variant, key)) != default:
+                words += option_words(key, inner, own, value[key])
+        return words
+    if isinstance(value, bool):
+        on, _, off = flag.partition("/")
+        return [on if value else off or f"--no-{on[2:]}"]
+    if isinstance(value, list):
+        return [word for item in value for word in (flag, str(item))]
+    return [] if value is None else [flag, str(value)]

@@ -1,0 +1,113 @@
+"""Everything that numba compiles on first use, compiled ahead.
+
+What is compiled follows from what is called, and with arrays of which types. So nothing is listed
+here that would have to be kept up to date: tiny models of every kind are trained for a step, and
+translate a line, as a user's own would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from nmtflex.config import (
+    AttentionConfig,
+    DeviceConfig,
+    FlexibleConfig,
+    GlobalConfig,
+    LocalMConfig,
+    LocalPConfig,
+    MemoryConfig,
+    ModelConfig,
+    NoneConfig,
+    SearchConfig,
+)
+from nmtflex.decoding.search import beam_search
+from nmtflex.decoding.tally import Tally
+from nmtflex.decoding.traces import trace_pairs
+from nmtflex.kernels.sorting import shuffled_by_length
+from nmtflex.model.device import open_device, storage_dtype
+from nmtflex.model.freeze import freeze
+from nmtflex.model.seq2seq import Seq2Seq, build_model
+
+MECHANISMS: tuple[AttentionConfig, ...] = (
+    GlobalConfig(),
+    GlobalConfig(score="general"),
+    FlexibleConfig(),
+    LocalPConfig(window=2),
+    LocalMConfig(window=2),
+    MemoryConfig(K=4),
+    NoneConfig(),
+)
+WORDS, LENGTH = 40, 6
+SOURCES = [[4, 5, 6, 7, 8, 9], [10, 11, 12]]
+
+
+class Step(NamedTuple):
+    """A part of the work."""
+
+    name: str
+    run: Callable[[], None]
+
+
+def warm_up_steps(device: DeviceConfig) -> list[Step]:
+    """Return the work in parts: training and translation of each mechanism, and 8-bit products."""
+    return list(_steps(device))
+
+
+def _steps(device: DeviceConfig) -> Iterator[Step]:
+    for attention in MECHANISMS:
+        name = f"{attention.kind}, {attention.score}" if hasattr(attention, "score") else None
+        for what, run in (("training", _train), ("translation", _translate)):
+            yield Step(f"{what}: {name or attention.kind}", _bound(run, attention, device))
+    yield Step("order of a large corpus", _sort)
+    yield Step("translation in 8 bits", _bound(_translate, GlobalConfig(), device, True))
+
+
+def _bound(run: Callable[..., None], *arguments: object) -> Callable[[], None]:
+    return lambda: run(*arguments)
+
+
+def _model(attention: AttentionConfig, device: DeviceConfig) -> Seq2Seq:
+    config = ModelConfig(
+        attention=attention, embedding_size=8, encoder_size=8, decoder_size=16, dropout=0.1
+    )
+    model = build_model(config, WORDS, WORDS, LENGTH, device.dtype == "bfloat16")
+    return model.to(open_device(device), storage_dtype(device))
+
+
+def _train(attention: AttentionConfig, device: DeviceConfig) -> None:
+    """Make the gradient of one batch."""
+    model = _model(attention, device).train()
+    source = torch.tensor([[*ids, *[0] * (LENGTH - len(ids))] for ids in SOURCES])
+    lengths = torch.tensor(list(map(len, SOURCES)))
+    begin = torch.ones(len(SOURCES), 1, dtype=torch.long)
+    target_in, target_out = torch.cat([begin + 1, source], 1), torch.cat([source, begin * 3], 1)
+    target_in[1, 4:] = target_out[1, 3:] = 0
+    target_out[1, 3] = 3
+    place = model.device
+    loss = model.loss(
+        source.to(place), lengths, target_in.to(place), target_out.to(place), smoothing=0.1
+    )
+    loss.objective.backward()  # type: ignore[no-untyped-call]
+
+
+def _sort() -> None:
+    """Sort pairs as a corpus of many millions is."""
+    lengths = np.array([3, 1, 2, 3], np.int32)
+    shuffled_by_length(lengths, lengths, np.random.default_rng(1))
+
+
+def _translate(attention: AttentionConfig, device: DeviceConfig, int8: bool = False) -> None:
+    """Translate two sentences greedily and with a beam, and trace one."""
+    model = _model(attention, device).eval()
+    if model.decoder.attention.gated:
+        model.decoder.attention.set_threshold(0.5)
+    freeze(model, int8)
+    for beam in (1, 3):
+        search = SearchConfig(beam=beam, max_length=4)
+        found = beam_search([model], SOURCES, search, Tally(), 1)
+    trace_pairs(model, [(SOURCES[0], found[0][0].ids)], 1)

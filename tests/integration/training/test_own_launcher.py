@@ -1,0 +1,105 @@
+"""``--processes N``: several processes without torchrun's own command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from backwards import max_checkpoint, wait_for_rows
+from safetensors.torch import load_file
+
+pytestmark = pytest.mark.integration
+
+SIZES = "--embedding-size 8 --encoder-size 8 --decoder-size 8 --valid-beam 2 --dropout 0"
+SMALL = f"{SIZES} --log-every 1 --device cpu --dtype float64".split()
+UNTIL = 900  # seconds that a start may take on a busy machine
+
+
+def run(*arguments: object, **given: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "nmtflex", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=UNTIL, check=False, **given
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(prepared, tmp_path_factory):
+    """Four updates by one process, and by two of half the budget each."""
+    base = tmp_path_factory.mktemp("own")
+    for name, tokens, processes in (("one", 64, 1), ("two", 32, 2)):
+        budget = ["--updates", 4, "--batch-tokens", tokens, "--processes", processes]
+        done = run("train", prepared, "--run", base / name, *SMALL, *budget)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("is done: 4 updates") == 1
+        assert done.stdout == ""
+    return base
+
+
+def test_two_processes_train_as_one(trained):
+    one, two = (
+        load_file(max_checkpoint(trained / name) / "weights.safetensors", backend="pread")
+        for name in ("one", "two")
+    )
+    assert all((one[name] - two[name]).abs().max() < 1e-9 for name in one)
+    assert json.loads((trained / "two" / "config.json").read_text())["processes"] == 2
+    [kept] = (trained / "two" / "commands.jsonl").read_text().splitlines()
+    assert json.loads(kept)["command"].endswith("--processes 2")
+
+
+def test_they_translate_standard_input(trained):
+    lines = "".join(f"{line}\n" for line in ["a b c", "", "f e d", "c", "a a"])
+    found = [
+        run("translate", trained / "one", "--processes", number, "--dtype", "float64", input=lines)
+        for number in (1, 2)
+    ]
+    assert found[0].stdout == found[1].stdout
+    assert found[1].stdout.count("\n") == 5
+    assert found[1].stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("wrong", "code"), [([], 1), (["--seed", "x"], 2)])
+def test_an_error_is_one_line_with_its_exit_code(tmp_path, wrong, code):
+    done = run("train", tmp_path, "--run", tmp_path / "run", "--processes", 2, *wrong)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith("nmtflex: error: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="sends a signal to a group, as a terminal")
+def test_ctrl_c_saves_the_state_and_says_so_once(prepared, tmp_path):
+    folder = tmp_path / "run"
+    options = [*SMALL, "--updates", 100000, "--validate-every", 100000, "--processes", 2]
+    command = [sys.executable, "-m", "nmtflex", "train", prepared, "--run", folder, *options]
+    with subprocess.Popen(
+        [str(word) for word in command], stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        wait_for_rows(folder / "metrics.csv", 10)
+        os.killpg(process.pid, signal.SIGINT)
+        began = time.monotonic()
+        _, err = process.communicate(timeout=UNTIL)
+    assert time.monotonic() - began < 60
+    assert process.returncode == 128 + signal.SIGINT
+    lines = [line for line in err.splitlines() if line.startswith("nmtflex: error")]
+    assert len(lines) == 1
+    assert "stopped by SIGINT at update" in lines[0]
+    assert "Traceback" not in err
+    assert max_checkpoint(folder).is_dir()
+
+
+def test_what_does_not_go_together(command_line, monkeypatch, tmp_path):
+    start = ["train", tmp_path, "--run", tmp_path / "run"]
+    outcome = command_line(*start, "--restarts", 2)
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert "--restarts 2" in outcome.err
+    assert "--processes" in outcome.err
+    assert command_line(*start, "--processes", 0).code == 2
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)
+    outcome = command_line(*start, "--processes", 2)
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert "--processes 2 under torchrun" in outcome.err
