@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -102,18 +102,18 @@ def translate(
             f"--workers {written.workers} beside {ranks.size} processes that share the lines; "
             f"leave it out"
         )
-    opened = open_ensemble(runs, search, threshold, batch, ranks.device(device))
+    if interactive:
+        written = dataclasses.replace(written, buffer=1, workers=1)
+    models = functools.partial(open_ensemble, runs, search, threshold, batch)
+    opened, again, spawn = _open(models, ranks.device(device), written.workers)
     show = _alignments(opened) if written.verbose else None
-    traced = written.attention_output is not None or written.verbose
-    setup = ChunkTranslation(lambda: opened.translator, written.n_best, traced, written.stats)
+    traced = bool(written.attention_output or written.verbose)
+    setup = ChunkTranslation(again, written.n_best, traced, written.stats)
     if not ranks.first:  # the first one reads and writes
         follow(ranks, setup)
         return
     tally = Tally() if written.stats else None
-    if interactive:
-        written = dataclasses.replace(written, buffer=1, workers=1)
-        note("type a sentence and press Enter; Ctrl-D on an empty line ends")
-    lines = _lines(input)
+    lines = _lines(input, interactive)
     with contextlib.ExitStack() as files:
         # The one that may fail first: a mistake must not empty the output.
         attention = None
@@ -122,13 +122,11 @@ def translate(
             attention = AttentionFile(file, opened.translator.pipeline.source)
         out = files.enter_context(open_lines(output))
         report = files.enter_context(_progress(quiet=interactive or out.isatty()))
-        if written.workers > 1:
-            shared = _shared(device, written.workers)
-            again = functools.partial(_translator, runs, search, threshold, batch, shared)
-            setup = dataclasses.replace(setup, open_translator=again)
-        way = translated if ranks.alone else functools.partial(lead, ranks)
-        chunks = watch_cut(way(setup, lines, written), note)
-        write_chunks(chunks, out, written.format, report, attention, tally, show)
+        if ranks.alone:
+            chunks = translated(setup, lines, written, spawn)
+        else:
+            chunks = lead(ranks, setup, lines, written)
+        write_chunks(watch_cut(chunks, note), out, written.format, report, attention, tally, show)
     _tell_cps(tally)
 
 
@@ -162,25 +160,56 @@ def _check_files(input: Path | None, output: Path | None, attention: Path | None
             )
 
 
-def _lines(input: Path | None) -> Iterator[str]:  # noqa: A002
-    """Return the lines of a file, or of standard input.
+def _lines(input: Path | None, interactive: bool) -> Iterator[str]:  # noqa: A002
+    """Return the lines of a file, or of standard input, where a person learns how to end.
 
     Raises:
         DataError: The file cannot be read; it must not empty the output.
     """
     from nmtflex.corpus.readers import read_lines, read_stream
 
+    if interactive:
+        note("type a sentence and press Enter; Ctrl-D on an empty line ends")
     if input is None:
         return read_stream(sys.stdin.buffer)
     lines = read_lines(input)
     return itertools.chain(list(itertools.islice(lines, 1)), lines)
 
 
-def _translator(*options: Any) -> Translator:
-    """Open the runs in a worker process; options as ``open_ensemble`` takes them."""
-    from nmtflex.decoding.translator import open_ensemble
+def _open(
+    models: Callable[[DeviceConfig], Opened], device: DeviceConfig, workers: int
+) -> tuple[Opened, Callable[[], Translator], bool]:
+    """Open the runs here and say how each process that translates comes by them.
 
-    return open_ensemble(*options).translator
+    Returns:
+        The runs; what gives a process its translator; and whether it must start from nothing, or
+        can be forked off and share what is loaded.
+    """
+    from nmtflex.decoding.forks import may_fork
+
+    if workers == 1:
+        opened = models(device)
+        return opened, lambda: opened.translator, True
+    shared = _shared(device, workers)
+    if not may_fork(device.device):
+        return models(device), functools.partial(_translator, models, shared), True
+    opened = models(dataclasses.replace(device, threads=1))
+    if not may_fork(device.device):  # --int8 computes as it loads
+        return opened, functools.partial(_translator, models, shared), True
+    return opened, functools.partial(_forked, opened.translator, shared.threads), False
+
+
+def _translator(models: Callable[[DeviceConfig], Opened], device: DeviceConfig) -> Translator:
+    """Open the runs in a worker process that starts from nothing."""
+    return models(device).translator
+
+
+def _forked(translator: Translator, threads: int) -> Translator:
+    """Return the translator that was open before this worker was forked off."""
+    from nmtflex.decoding.forks import start_in_fork
+
+    start_in_fork(threads)
+    return translator
 
 
 def _shared(device: DeviceConfig, workers: int) -> DeviceConfig:

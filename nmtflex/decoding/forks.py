@@ -1,12 +1,16 @@
-"""Processes that were forked off one that computes: they cannot compute themselves.
+"""Processes that are forked off one that has loaded a run.
 
-OpenMP's threads do not survive a fork. A forked process would wait for them for ever, or numba
-would end it; so it is told what to do instead.
+OpenMP's threads do not survive a fork. A process that is forked off one that has computed would
+wait for them for ever, or numba would end it; so it gets an error that says what to do instead.
+Where the first process only loaded the run, with one thread, the forked ones share its memory.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+
+import torch
 
 _state = {"watching": False, "cut off": False}
 
@@ -20,6 +24,22 @@ def watch_forks() -> None:
 
 def _note_fork() -> None:
     _state["cut off"] = True
+
+
+def may_fork(device: str) -> bool:
+    """Whether processes can be forked off this one: no thread of it computes, nor does a GPU.
+
+    Args:
+        device: What ``--device`` names.
+    """
+    on_cpu = device == "cpu" or (device == "auto" and not torch.cuda.is_available())
+    return on_cpu and sys.platform == "linux" and "nmtflex.kernels.threads" not in sys.modules
+
+
+def start_in_fork(threads: int) -> None:
+    """Let a process compute that was forked where ``may_fork`` allowed it."""
+    _state["cut off"] = False
+    torch.set_num_threads(threads)
 
 
 def check_not_forked() -> None:

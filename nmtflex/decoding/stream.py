@@ -51,7 +51,7 @@ class ChunkTranslation:
     """Makes what translates chunks of lines, in this process or in a worker.
 
     Args:
-        open_translator: Opens the model; it is pickled for a worker.
+        open_translator: Opens the model; it is pickled for a worker that is spawned.
         n_best: Hypotheses a line.
         trace: Whether to tell what attention looked at.
         counting: Whether to count score computations.
@@ -75,7 +75,7 @@ class ChunkTranslation:
 
 
 def translated(
-    setup: ChunkTranslation, lines: Iterable[str], output: OutputConfig
+    setup: ChunkTranslation, lines: Iterable[str], output: OutputConfig, spawn: bool = True
 ) -> Iterator[Chunk]:
     """Translate lines as they come, in order, in this process or in several workers.
 
@@ -87,12 +87,13 @@ def translated(
         setup: Opens the model; called once, or once a worker.
         lines: The source, without line ends.
         output: Buffer and workers.
+        spawn: Whether workers start from nothing, or are forked off and share what is loaded.
 
     Raises:
         NmtflexError: What reading a line raises, or a broken model.
     """
     size = output.buffer if output.workers == 1 else min(output.buffer, WORKER_LINES)
-    return ordered_map(setup, buffers(lines, size), output.workers, spawn=True)
+    return ordered_map(setup, buffers(lines, size), output.workers, spawn)
 
 
 def write_chunks(

@@ -26,8 +26,8 @@ def open_device(config: DeviceConfig) -> torch.device:
     device = torch.device(name)
     if device.type == "cuda":
         _open_gpu(device, config)
-    else:
-        # Imported where needed: numba takes half a second.
+    elif torch.get_num_threads() > 1:
+        # Imported where needed: numba takes half a second, and forbids to fork.
         from nmtflex.kernels.waiting import watch
 
         watch()

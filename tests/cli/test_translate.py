@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import lzma
+import subprocess
 import sys
 from pathlib import Path
 
@@ -135,6 +136,29 @@ def test_workers_change_nothing_but_the_time(command_line, tiny_run, tmp_path) -
         found.append((outcome.out, stats, traces.read_text()))
     assert found[0] == found[1]
     assert found[0][0].count("\n") == 300
+
+
+def test_forked_workers_share_the_run_and_change_nothing(tiny_run, tmp_path) -> None:
+    """In a process of its own: where threads computed before, as here, workers are spawned."""
+    source = tmp_path / "in.txt"
+    source.write_text("".join(f"{line}\n" for line in ["a b c", "", "h g f e d"] * 200))
+    command = [
+        sys.executable,
+        "-m",
+        "nmtflex",
+        "translate",
+        tiny_run,
+        "-i",
+        source,
+        "--threads",
+        "1",
+    ]
+    alone, together = (
+        subprocess.run([*command, "--workers", workers], check=True, capture_output=True).stdout
+        for workers in ("1", "2")
+    )
+    assert together == alone
+    assert alone.count(b"\n") == 600
 
 
 def test_lines_before_a_fault_are_translated_by_workers_too(command_line, tiny_run, tmp_path):
