@@ -131,7 +131,7 @@ def translate(
 
 
 def _announced(runs: list[Path], input: Path | None) -> bool:  # noqa: A002
-    """Return whether a person is to type the lines, who is told that the runs are being loaded."""
+    """Return whether a person types the lines; if so, say that the runs are being loaded."""
     interactive = input is None and sys.stdin.isatty()
     if interactive and SPEAKER.speaks():
         note(f"loading {' + '.join(map(str, runs))}")

@@ -70,7 +70,7 @@ class EvalConfig(Config):
         Path | None,
         Opt(
             "File for a run to translate instead of its own split, with --reference; or what "
-            "--hypothesis translates, for --by-length: its words are parted by white space.",
+            "--hypothesis translates, for --by-length: white space separates its words.",
             replaces=("split",),
         ),
     ] = None

@@ -163,7 +163,7 @@ def _has_triton() -> bool:
 
 
 def as_on_gpu(device: torch.device) -> bool:
-    """Whether a device computes as a GPU does: it is one, or Triton's interpreter stands for it."""
+    """Whether a device computes as a GPU does: a GPU itself, or Triton's interpreter on the CPU."""
     return device.type == "cuda" or choice(device) == "cuda"
 
 

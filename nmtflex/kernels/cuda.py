@@ -128,7 +128,7 @@ def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, Tensor, Tensor
     context = (values if parts == 1 else plain).new_empty(count, parts, units)
     new_focus = plain.new_empty(count, parts)
     with launching(keys.device):
-        # What is not there is not read: anything stands for it.
+        # Masked positions are never read, so their values do not matter.
         kernels.score[count, parts](
             query, keys if v is None else v, keys, *layout.place,
             *(scores if part is None else part for part in (gate, focus)),

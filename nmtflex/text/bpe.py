@@ -20,7 +20,7 @@ from nmtflex.errors import DataError
 MARKER = "@@"
 HEADER = "#version: 0.2"
 LEARN_FROM = 200_000  # distinct words, the most frequent; subword-nmt takes about 1 kB for each
-STEP = 20  # merges between two times that somebody is told how many are learned
+STEP = 20  # merges between two progress reports
 LONG = 100  # symbols of a word from which a heap is faster than looking for the first pair
 Ranks = Mapping[tuple[str, str], int]
 END = "</w>"  # subword-nmt's mark on a word's last character

@@ -28,15 +28,15 @@ from mutants_training import TRAINING
 TREE = Path(__file__).parents[2]
 # pytest's exit codes: tests failed, or could not even be collected. Others are no verdict.
 VERDICTS = {0: "survived", 1: "killed", 2: "killed"}
-COMPILED = "nmtflex.kernels.compiled"  # what a file with compiled functions imports
+KERNELS_FOLDER = "nmtflex/kernels/"  # a change of any file here has all loops compiled again
 SECONDS = 900  # that a mutant may take; one that runs for ever is noticed too
 
 
 class Copy:
     """A copy of the tree in which mutants are planted.
 
-    numba does not compile a function again where only a function that it inlines has changed, so a
-    mutant of a file that it compiles has a cache of its own; the others share one.
+    Compiled code is kept under a hash of all kernels, so a mutant of theirs has a cache of its own,
+    which goes with it; the others share one.
 
     Args:
         folder: Empty.
@@ -58,7 +58,9 @@ class Copy:
         state = path.stat()
         before = path.read_text(encoding="utf-8")
         path.write_text(before.replace(mutant.old, mutant.new), encoding="utf-8")
-        own = Path(tempfile.mkdtemp(dir=self.tree.parent)) if COMPILED in before else None
+        own = None
+        if mutant.file.startswith(KERNELS_FOLDER):
+            own = Path(tempfile.mkdtemp(dir=self.tree.parent))
         try:
             return self.run(mutant.tests, own or self.shared_cache)
         finally:

@@ -223,7 +223,7 @@ KERNELS = [
         "tests/unit/kernels/test_ranking.py",
     ),
     Mutant(
-        "nmtflex/kernels/gather.py",
+        "nmtflex/kernels/cpu_gather.py",
         'order = np.argsort(rows, kind="stable")',
         "order = np.arange(len(rows))",
         "keys get the gradients of other sentences' hypotheses",

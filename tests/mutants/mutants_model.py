@@ -19,8 +19,8 @@ MODEL = [
     ),
     Mutant(
         ENCODER,
-        "self.dropout(states), on_cpu",
-        "states, on_cpu",
+        "self.dropout(states).index_select(0, order)",
+        "states.index_select(0, order)",
         "no dropout in the encoder",
         DROPOUT,
     ),

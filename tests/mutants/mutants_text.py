@@ -66,8 +66,8 @@ TEXT = [
     ),
     Mutant(
         "nmtflex/text/pipeline.py",
-        "found += [line[first[0] : last[1]]] * count",
-        "found += [line[first[0] : first[1]]] * count",
+        "found += [(first[0], last[1])] * count",
+        "found += [(first[0], first[1])] * count",
         "an unknown word is replaced by the first piece of its source word",
         "tests/unit/text/test_unknown.py",
     ),
