@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import io
@@ -38,15 +39,17 @@ def test_the_ending_says_how_a_file_is_packed(tmp_path, suffix):
     assert list(read_lines(path)) == LINES
 
 
-@pytest.fixture
-def full():
-    """Let files grow to 5,000 bytes and no further, as a full disk does."""
+@contextlib.contextmanager
+def full_disk():
+    """Let files grow to 5,000 bytes and no further: not even those that pytest writes to."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, ignored)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
 
 
 def write(path) -> None:
@@ -56,9 +59,9 @@ def write(path) -> None:
             out.flush()
 
 
-def test_a_full_disk_names_the_file_and_leaves_whole_lines(tmp_path, full):
+def test_a_full_disk_names_the_file_and_leaves_whole_lines(tmp_path):
     path = tmp_path / "out.txt"
-    with pytest.raises(OSError, match="large") as raised:
+    with pytest.raises(OSError, match="large") as raised, full_disk():
         write(path)
     assert (raised.value.errno, raised.value.filename) == (errno.EFBIG, str(path))
     whole = TEXT[: TEXT[:5000].rfind(b"\n") + 1]
@@ -66,20 +69,20 @@ def test_a_full_disk_names_the_file_and_leaves_whole_lines(tmp_path, full):
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
-def test_a_full_disk_names_a_packed_file(tmp_path, full, suffix):
+def test_a_full_disk_names_a_packed_file(tmp_path, suffix):
     path = tmp_path / f"out.txt{suffix}"
-    with pytest.raises(OSError, match="large") as raised, open_lines(path) as out:
+    with pytest.raises(OSError, match="large") as raised, full_disk(), open_lines(path) as out:
         out.write(random.Random(1).randbytes(200_000))
     assert raised.value.filename == str(path)
 
 
-def test_standard_output_is_named_and_what_stood_there_before_is_kept(tmp_path, full, monkeypatch):
+def test_standard_output_is_named_and_what_stood_there_before_is_kept(tmp_path, monkeypatch):
     path = tmp_path / "out.txt"
     path.write_bytes(b"no line end")
     file = path.open("ab")
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(file))
     monkeypatch.setattr("nmtflex.corpus.writers.OUTPUT", path)
-    with pytest.raises(OSError, match="large") as raised:
+    with pytest.raises(OSError, match="large") as raised, full_disk():
         write(None)
     assert raised.value.filename == "standard output"
     written = path.read_bytes()
