@@ -40,7 +40,7 @@ class Decoder(nn.Module, ABC):
         self.attention = attention
         self.output_size = output_size
         self.word_size = stack.embedding_gates.out_features  # G
-        self.bridge = nn.Linear(encoded_size, stack.state_size * size)
+        self.bridge = Linear(encoded_size, stack.state_size * size)
 
     def start(self, encoded: Encoded) -> State:
         """Return the state before the first step, a row a sentence: each part tanh(W final)."""

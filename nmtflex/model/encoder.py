@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from nmtflex.kernels import as_on_gpu
 from nmtflex.kernels.dropout import Dropout
+from nmtflex.kernels.heap import ROWS
 from nmtflex.model.device import upload
 
 RECURRENT: dict[str, type[nn.LSTM | nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
@@ -52,7 +53,9 @@ class Encoder(nn.Module):
             source: [B, S] token ids, padded.
             lengths: [B] tokens of each sentence, at least 1; on the CPU, wherever the source is.
         """
-        lengths = lengths.cpu()
+        lengths, count = lengths.cpu(), len(source)
+        if torch.is_autocast_enabled("cpu") and source.device.type == "cpu":
+            source, lengths = _filled_up(source, lengths)
         positions = torch.arange(source.shape[1], device=source.device)
         mask = positions < upload(lengths, source.device).unsqueeze(1)
         states = self.embedding(source)
@@ -69,7 +72,25 @@ class Encoder(nn.Module):
             states = states.index_select(0, back)
         h = last[0] if isinstance(last, tuple) else last  # [2, B, D]
         final = torch.cat([h[0], h[1]], dim=1).index_select(0, back)
-        return Encoded(states, mask, final)
+        return Encoded(states[:count], mask[:count], final[:count])
+
+
+def _filled_up(source: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Add sentences of padding until all tokens together, if not few, are a multiple of ``ROWS``.
+
+    They are read in one product, for whose number of rows oneDNN keeps code (``kernels.heap``).
+
+    Args:
+        source: [B, S].
+        lengths: [B].
+    """
+    total = int(lengths.sum())
+    if total < ROWS:
+        return source, lengths
+    full, rest = divmod(-total % ROWS, source.shape[1])
+    added = lengths.new_tensor([source.shape[1]] * full + [rest] * (rest > 0))
+    sentences = source.new_zeros(len(added), source.shape[1])
+    return torch.cat([source, sentences]), torch.cat([lengths, added])
 
 
 def _read(layer: nn.Module, packed: PackedSequence) -> tuple[PackedSequence, Any]:

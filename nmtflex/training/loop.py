@@ -32,7 +32,7 @@ from nmtflex.training.setbacks import Setbacks, explained, is_sound, stopped
 from nmtflex.training.signals import StopSignals
 from nmtflex.training.validation import Validation, Validator
 
-TIDY_EVERY = 50  # updates between two times that free memory is given back
+TIDY_EVERY = 20  # updates between two times that free memory is given back
 Check = Callable[[], None]  # raises where training must stop
 
 
