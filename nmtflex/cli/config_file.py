@@ -188,7 +188,8 @@ def _parse(path: Path) -> dict[str, Any]:
     text = ""
     try:
         text = path.read_text(encoding="utf-8-sig")  # editors may write a BOM
-        return tomllib.loads(text)
+        found = tomllib.loads(text)
+        _check_integers(found)
     except OSError as error:
         raise OptionError(f"--config {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -197,6 +198,20 @@ def _parse(path: Path) -> dict[str, Any]:
         yaml = path.suffix in (".yaml", ".yml") or re.search(YAML, text, re.MULTILINE)
         remedy = "; it looks like YAML: write name = value, text in quotes" if yaml else ""
         raise OptionError(f"{path}: not a TOML file: {str(error)[:200]}{remedy}") from error
+    return found
+
+
+def _check_integers(value: Any) -> None:
+    """Check that integers have 64 bits, as TOML says: Python writes no number of 4,300 digits.
+
+    Raises:
+        ValueError: One has more.
+    """
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("an integer has more than 64 bits")
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            _check_integers(part)
 
 
 def _remedy(name: str, fields: dict[str, Any]) -> str:

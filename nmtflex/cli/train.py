@@ -35,9 +35,9 @@ def train(
     """
     from nmtflex.corpus.store import open_prepared
 
-    open_prepared(train.data)  # a mistake shows before PyTorch is imported
     if share_work(processes):
         return
+    open_prepared(train.data)  # a mistake shows before PyTorch is imported
     from nmtflex.ranks import open_ranks
     from nmtflex.training.start import open_training
 

@@ -246,7 +246,15 @@ def test_a_runs_options_are_for_training_alone(toy, command_line, tmp_path):
     assert "train and finetune" in message
 
 
-@pytest.mark.parametrize("text", ["a = " + 5000 * "[", "hidden-size = " + 5000 * "9"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + 5000 * "[",
+        "hidden-size = " + 5000 * "9",
+        f"hidden-size = 0x{5000 * 'f'}",
+        "a = [[18446744073709551616]]",
+    ],
+)
 def test_file_that_no_reader_should_follow(toy, command_line, options_file, text):
     path = options_file(text)
     message = complaint(command_line, "work", "here", "-c", path)

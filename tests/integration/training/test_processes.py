@@ -171,10 +171,10 @@ def kill_worker(parent: int, rank: int) -> None:
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
 def test_a_lost_process_costs_nothing(prepared, tmp_path, command_line):
     options = [*SMALL, "--dropout", "0.3", "--batch-tokens", "48", "--validate-every", "15"]
-    done = torchrun("train", prepared, "--run", tmp_path / "whole", *options, "--updates", 60)
+    done = torchrun("train", prepared, "--run", tmp_path / "whole", *options, "--updates", 200)
     assert done.returncode == 0, done.stderr
     run = tmp_path / "cut"
-    arguments = ["train", prepared, "--run", run, *options, "--updates", 60]
+    arguments = ["train", prepared, "--run", run, *options, "--updates", 200]  # lost long before
     with subprocess.Popen(
         command(*arguments, restarts=1), stderr=subprocess.PIPE, text=True
     ) as process:
@@ -191,12 +191,12 @@ def test_a_lost_process_costs_nothing(prepared, tmp_path, command_line):
     assert all((whole[name] - cut[name]).abs().max() < 1e-9 for name in whole)
     assert_close(numbers(rows(tmp_path / "whole")), numbers(rows(run)))
     # Another number of processes goes on with the same batches.
-    outcome = command_line(*arguments[:-1], 61)
+    outcome = command_line(*arguments[:-1], 201)
     assert outcome.code == 0, outcome.err
     config = json.loads((run / "config.json").read_text())
     assert config["processes"] == 2
     last = json.loads((max_checkpoint(run) / "progress.json").read_text())
-    assert last["update"] == 61
+    assert last["update"] == 201
 
 
 @pytest.mark.slow

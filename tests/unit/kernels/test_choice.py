@@ -16,7 +16,6 @@ from nmtflex.kernels import (
     as_on_gpu,
     attend,
     choice,
-    compiled,
     cpu,
     implementation,
     make_source,
@@ -139,21 +138,3 @@ def test_a_second_process_compiles_nothing():
     )
     assert [line.split()[1] for line in output.splitlines()] == ["0"] * 6
     assert [line.split()[0] for line in output.splitlines()] == ["1", "1", "2", "2", "2", "2"]
-
-
-def test_without_a_place_for_the_cache_code_is_compiled_all_the_same(monkeypatch):
-    njit = compiled.njit
-
-    def refuse(*arguments, **options):
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return njit(*arguments, **options)
-
-    monkeypatch.setattr(compiled, "njit", refuse)
-
-    @compiled.entry()
-    def double(x):
-        return 2 * x
-
-    assert double(4) == 8
-    assert double.stats.cache_path is None
