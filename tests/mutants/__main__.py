@@ -1,6 +1,6 @@
 """Plant known mistakes one at a time, and see whether the tests notice.
 
-    python tests/mutants              all mutants: half an hour on a quiet machine
+    python tests/mutants              all mutants: an hour or so
     python tests/mutants search tanh  those whose file or description holds one of the words
 
 The tree is copied, so that nothing here changes. Exit code 1 if a mutant survives, if the tests
