@@ -29,6 +29,7 @@ from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import trace_pairs
 from nmtflex.kernels.sorting import shuffled_by_length
+from nmtflex.kernels.waiting import touch
 from nmtflex.model.device import open_device, storage_dtype
 from nmtflex.model.freeze import freeze
 from nmtflex.model.seq2seq import Seq2Seq, build_model
@@ -64,6 +65,7 @@ def _steps(device: DeviceConfig) -> Iterator[Step]:
         for what, run in (("training", _train), ("translation", _translate)):
             yield Step(f"{what}: {name or attention.kind}", _bound(run, attention, device))
     yield Step("order of a large corpus", _sort)
+    yield Step("threads on a busy machine", _touch)
     yield Step("translation in 8 bits", _bound(_translate, GlobalConfig(), device, True))
 
 
@@ -99,6 +101,11 @@ def _sort() -> None:
     """Sort pairs as a corpus of many millions is."""
     lengths = np.array([3, 1, 2, 3], np.int32)
     shuffled_by_length(lengths, lengths, np.random.default_rng(1))
+
+
+def _touch() -> None:
+    """Run the loop that helper threads run on a busy machine."""
+    touch(np.zeros(64))
 
 
 def _translate(attention: AttentionConfig, device: DeviceConfig, int8: bool = False) -> None:
