@@ -83,6 +83,25 @@ def test_a_word_that_is_never_found_hides_none(kernels):
         assert best_words(logits.clone(), bias, count, [0])[1].tolist() == [expected]
 
 
+@BOTH
+@pytest.mark.parametrize("words", [1, 15, 17, 63, 65, 81, 130])
+def test_each_word_can_be_the_best(kernels, words):
+    """The last one of a block, of a vector and past the last whole vector too."""
+    logits = torch.eye(words, dtype=torch.float64)
+    found = best_words(logits, torch.zeros(words, dtype=torch.float64), 1)[1]
+    assert found.squeeze(1).tolist() == list(range(words))
+
+
+@BOTH
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_of_equal_words_the_first_are_found(kernels, count):
+    logits = torch.zeros(2, 200, dtype=torch.float64)
+    logits[1, 150] = 1.0
+    found = best_words(logits, torch.zeros(200, dtype=torch.float64), count)[1]
+    assert found[0].tolist() == list(range(count))
+    assert found[1].tolist() == [150, *range(count - 1)]
+
+
 def by_definition(logits, count, never, only):
     """Sort all words of a row, in float64."""
     total = math.log(sum(math.exp(value) for value in logits))
