@@ -54,7 +54,7 @@ class Encoder(nn.Module):
             lengths: [B] tokens of each sentence, at least 1; on the CPU, wherever the source is.
         """
         lengths, count = lengths.cpu(), len(source)
-        if torch.is_autocast_enabled("cpu") and source.device.type == "cpu":
+        if torch.is_autocast_enabled("cpu") and not as_on_gpu(source.device):
             source, lengths = _filled_up(source, lengths)
         positions = torch.arange(source.shape[1], device=source.device)
         mask = positions < upload(lengths, source.device).unsqueeze(1)
