@@ -3,7 +3,7 @@
     python recipes/benchmark_neighbours.py RUN SOURCE [--rounds 4]
 
 RUN is a trained run, SOURCE a file of sentences in its source language. Two processes hold the
-run, one of them with the watcher of ``nmtflex.kernels.waiting`` off. They take turns, beside 0, 1,
+run, one of them with the watcher of ``nmtflex.ops.waiting`` off. They take turns, beside 0, 1,
 2 and 4 processes that do nothing but count; the rows give medians and ranges. ``fair`` is the share
 of the quiet speed that an even division of the cores would leave. Run it on a quiet machine.
 """
@@ -97,7 +97,7 @@ def neighbours(count: int) -> Iterator[None]:
 
 def serve(run: str, source: str, watching: bool) -> None:
     """Answer each line of standard input with a speed; the first second of work is not measured."""
-    from nmtflex.kernels import waiting
+    from nmtflex.ops import waiting
 
     if not watching:
         waiting.watch = lambda: None  # type: ignore[assignment]
@@ -138,7 +138,7 @@ def trainer() -> Callable[[], int]:
     import torch
 
     from nmtflex.config import GlobalConfig, ModelConfig
-    from nmtflex.model.seq2seq import build_model
+    from nmtflex.model.build import build_model
 
     torch.manual_seed(1)
     config = ModelConfig(

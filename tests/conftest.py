@@ -45,9 +45,9 @@ def make_tiny_run(tmp_path: Path) -> Callable[..., Path]:
     """Make run folders of random weights (letters to capitals), each with a test split."""
     import torch
 
-    from nmtflex.model.run import RunFolder
-    from nmtflex.model.seq2seq import build_model
-    from nmtflex.model.weights import model_tensors, save_tensors
+    from nmtflex.model.build import build_model
+    from nmtflex.runs.run import RunFolder
+    from nmtflex.runs.weights import model_tensors, save_tensors
     from nmtflex.text.pipeline import SidePipeline, TextPipeline
     from nmtflex.text.tokenizers import build_tokenizer
     from nmtflex.text.vocabulary import Vocabulary

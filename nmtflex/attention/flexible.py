@@ -11,10 +11,9 @@ from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import FlexibleConfig
-from nmtflex.kernels import Penalty, Source, Window, attend, whole_sentences
-from nmtflex.kernels.pointwise import gate
-from nmtflex.kernels.products import Linear, Product
-from nmtflex.kernels.threshold import window_below
+from nmtflex.layers.linear import Linear, Product
+from nmtflex.ops.attend import Penalty, Source, Window, attend, whole_sentences, window_below
+from nmtflex.ops.recurrent import gate
 
 
 class Gate(nn.Module):

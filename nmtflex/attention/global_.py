@@ -8,7 +8,7 @@ from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import read_source
 from nmtflex.config import GlobalConfig
-from nmtflex.kernels import Source, attend
+from nmtflex.ops.attend import Source, attend
 
 
 @register(GlobalConfig)

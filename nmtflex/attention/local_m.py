@@ -9,7 +9,7 @@ from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import read_source
 from nmtflex.config import LocalMConfig
-from nmtflex.kernels import Source, Window, attend
+from nmtflex.ops.attend import Source, Window, attend
 
 
 @register(LocalMConfig)

@@ -9,7 +9,7 @@ from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import LocalPConfig
-from nmtflex.kernels import Damping, Source, Window, attend
+from nmtflex.ops.attend import Damping, Source, Window, attend
 
 
 @register(LocalPConfig)

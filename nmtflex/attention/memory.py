@@ -10,7 +10,7 @@ from torch import Tensor
 from nmtflex.attention.base import Attention, Sizes, State, Trace, register
 from nmtflex.attention.grouping import Groups
 from nmtflex.config import MemoryConfig
-from nmtflex.kernels.products import Linear, Product
+from nmtflex.layers.linear import Linear, Product
 
 
 class Slots(NamedTuple):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtflex.attention.base import Sizes
-from nmtflex.kernels.products import Linear, Product
+from nmtflex.layers.linear import Linear, Product
 
 
 class Score(nn.Module, ABC):

@@ -9,7 +9,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from nmtflex.attention.scores import Score
-from nmtflex.kernels import Source, make_source, precise
+from nmtflex.ops.attend import Source, make_source
+from nmtflex.ops.tensors import precise
 
 
 def read_source(score: Score, states: Tensor, mask: Tensor) -> Source:

@@ -16,7 +16,7 @@ def average(config: AverageConfig) -> None:
     with the old one by nmtflex eval --split valid. train keeps as many checkpoints as its --keep
     says.
     """
-    from nmtflex.model.history import record_command
+    from nmtflex.runs.commands import record_command
     from nmtflex.training.average import average_checkpoints
 
     made = average_checkpoints(config)

@@ -23,10 +23,10 @@ from nmtflex.errors import OptionError
 if TYPE_CHECKING:
     import torch
 
-    from nmtflex.analysis.bench import Measured
-    from nmtflex.analysis.runs import Decoding
-    from nmtflex.analysis.synthetic import Row as SyntheticRow
-    from nmtflex.kernels.bench import Row as KernelRow
+    from nmtflex.bench.attend import Row as KernelRow
+    from nmtflex.bench.decoding import Measured
+    from nmtflex.bench.synthetic import Row as SyntheticRow
+    from nmtflex.evaluation.runs import Decoding
 
 SYNTHETIC_TAU = "1.2"  # of --synthetic, unless --tau says otherwise
 MEGABYTE = 1e6  # bytes
@@ -61,7 +61,7 @@ def bench(
     elif config.synthetic:
         _bench_synthetic(config, search, threshold, batch, device)
     else:
-        from nmtflex.analysis.runs import Decoding
+        from nmtflex.evaluation.runs import Decoding
 
         _bench_runs(config, Decoding(search, threshold, batch, device))
 
@@ -96,8 +96,8 @@ def _check(
 
 
 def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
-    from nmtflex.analysis.bench import Wanted, bench_runs, computing
-    from nmtflex.scoring.run_scores import chosen_split
+    from nmtflex.bench.decoding import Wanted, bench_runs, computing
+    from nmtflex.evaluation.run_scores import chosen_split
 
     split = chosen_split(config.runs, config.split, note)
     wanted = Wanted(split, config.sentences, config.repeats, decoding)
@@ -156,9 +156,9 @@ def _spread(least: float, most: float) -> str:
 
 
 def _bench_kernels(config: BenchConfig, device: DeviceConfig) -> None:
-    from nmtflex.analysis.bench import computing
-    from nmtflex.kernels.bench import bench_decoding, bench_training
-    from nmtflex.model.device import open_device
+    from nmtflex.bench.attend import bench_decoding, bench_training
+    from nmtflex.bench.decoding import computing
+    from nmtflex.runs.device import open_device
 
     place = open_device(device)
     how = computing(place, device.dtype)
@@ -189,7 +189,7 @@ def _print_kernels(first: str, rows: list[KernelRow]) -> None:
 
 def _plain(row: KernelRow) -> dict[str, Any]:
     """Return a row for JSON, numbers unrounded."""
-    from nmtflex.analysis.bench import Times
+    from nmtflex.bench.decoding import Times
 
     ways = {way: Times(rounds).to_dict() for way, rounds in row.milliseconds.items()}
     return {**row.case._asdict(), "milliseconds": ways}
@@ -202,9 +202,9 @@ def _bench_synthetic(
     batch: BatchConfig,
     device: DeviceConfig,
 ) -> None:
-    from nmtflex.analysis.bench import computing
-    from nmtflex.analysis.synthetic import SEED, Wanted, bench_synthetic
-    from nmtflex.model.device import open_device
+    from nmtflex.bench.decoding import computing
+    from nmtflex.bench.synthetic import SEED, Wanted, bench_synthetic
+    from nmtflex.runs.device import open_device
 
     wanted = Wanted(
         lengths=config.source_lengths,
@@ -267,7 +267,7 @@ def _print_synthetic(rows: list[SyntheticRow], tau: float) -> None:
 
 def _write(config: BenchConfig, place: torch.device, found: dict[str, Any]) -> None:
     """Write one JSON object: the command, the machine, and what was found."""
-    from nmtflex.analysis.bench import machine
+    from nmtflex.bench.decoding import machine
 
     about = {
         "command": shlex.join(["nmtflex", *sys.argv[1:]]),

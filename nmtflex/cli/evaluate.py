@@ -128,9 +128,9 @@ def _score_runs(
     device: DeviceConfig,
 ) -> _Scored:
     """Translate with each run, or with all as an ensemble, and score what comes of it."""
-    from nmtflex.analysis.runs import Decoding, names, open_runs
     from nmtflex.decoding.translator import open_ensemble
-    from nmtflex.scoring.run_scores import common_scorer, with_model
+    from nmtflex.evaluation.run_scores import common_scorer, with_model
+    from nmtflex.evaluation.runs import Decoding, names, open_runs
 
     called = " + ".join(map(str, config.runs))
     if scores.tokenize:
@@ -166,7 +166,7 @@ def _score_run(
     """Return a run's translations, its scores, and the facts that belong to them."""
     from nmtflex.corpus.writers import packed
     from nmtflex.decoding.translator import WARM_UP
-    from nmtflex.scoring.run_scores import evaluate_run
+    from nmtflex.evaluation.run_scores import evaluate_run
 
     if config.compared:  # or the first run would pay for what is loaded once
         opened.translator.translate(data.sources[:WARM_UP])
@@ -199,11 +199,11 @@ def _score_run(
 
 def _test_data(config: EvalConfig) -> _Data:
     """Read what the runs are scored on: a split that they carry, or files."""
-    from nmtflex.analysis.runs import common_split
     from nmtflex.corpus.readers import read_lines
-    from nmtflex.model.run import RunFolder
+    from nmtflex.evaluation.run_scores import chosen_split, split_files
+    from nmtflex.evaluation.runs import common_split
+    from nmtflex.runs.run import RunFolder
     from nmtflex.scoring.evaluation import check_parallel
-    from nmtflex.scoring.run_scores import chosen_split, split_files
 
     if config.source is None:
         split = chosen_split(config.runs, config.split, note)

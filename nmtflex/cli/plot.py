@@ -37,9 +37,9 @@ def plot(
     them: learning curves, BLEU against computations, BLEU and decoding time by source length.
     """
     _check(config, search, threshold, batch, device)
-    from nmtflex.analysis.figures import check_matplotlib
-    from nmtflex.analysis.plots import draw
-    from nmtflex.analysis.runs import Decoding
+    from nmtflex.evaluation.runs import Decoding
+    from nmtflex.figures.figures import check_matplotlib
+    from nmtflex.figures.plots import draw
 
     check_matplotlib()
     decoding = Decoding(search, threshold, batch, device)
@@ -74,8 +74,8 @@ def _check(
 
 def write_figure(figure: Figure, path: Path) -> None:
     """Write a figure, and warn of characters that come out as boxes."""
-    from nmtflex.analysis.figures import save
-    from nmtflex.analysis.fonts import describe
+    from nmtflex.figures.figures import save
+    from nmtflex.figures.fonts import describe
 
     missing = save(figure, path)
     if missing and path.suffix != ".svg":  # whose reader has other fonts

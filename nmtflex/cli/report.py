@@ -46,10 +46,10 @@ def report(
             f"target's"
         )
     check_writable(config.out, "--out")
-    from nmtflex.analysis.runs import Decoding
+    from nmtflex.evaluation.run_scores import chosen_split
+    from nmtflex.evaluation.runs import Decoding
     from nmtflex.report.collect import Wanted, collect
     from nmtflex.report.page import check_plotly, render
-    from nmtflex.scoring.run_scores import chosen_split
 
     check_plotly()
     decoding = Decoding(search, threshold, batch, device)

@@ -40,8 +40,8 @@ def score(
     from nmtflex.corpus.readers import STANDARD_INPUT, read_pairs, read_stream
     from nmtflex.decoding.forced import PairScore, score_lines, split_columns
     from nmtflex.model.freeze import freeze
-    from nmtflex.model.run import load_run
-    from nmtflex.model.threshold import set_threshold
+    from nmtflex.runs.run import load_run
+    from nmtflex.runs.threshold import set_threshold
 
     if per_token and json:
         raise OptionError("--per-token has no effect with --json, which prints both numbers")

@@ -24,7 +24,7 @@ from nmtflex.files import atomic_file, check_contained, check_writable
 from nmtflex.text.visible import visible
 
 if TYPE_CHECKING:
-    from nmtflex.analysis.sweep import Point
+    from nmtflex.evaluation.sweep import Point
 
 
 @command(app, "sweep")
@@ -36,12 +36,12 @@ def sweep(
     For runs with flexible attention. With --within it marks the smallest threshold that loses no
     more BLEU than that against none: take it on --split valid, and use it on the test data.
     """
-    from nmtflex.analysis.figures import check_matplotlib
-    from nmtflex.analysis.sweep import smallest_within
-    from nmtflex.analysis.sweep import sweep as sweep_thresholds
     from nmtflex.decoding.translator import open_translator
-    from nmtflex.model.threshold import threshold_value
-    from nmtflex.scoring.run_scores import chosen_split, read_split
+    from nmtflex.evaluation.run_scores import chosen_split, read_split
+    from nmtflex.evaluation.sweep import smallest_within
+    from nmtflex.evaluation.sweep import sweep as sweep_thresholds
+    from nmtflex.figures.figures import check_matplotlib
+    from nmtflex.runs.threshold import threshold_value
 
     check_matplotlib()
     split = chosen_split([config.run], config.split, note)
@@ -93,8 +93,8 @@ def _write(
     base: Path, config: SweepConfig, beam: int, points: list[Point], chosen: Point | None
 ) -> str:
     """Write table and figure, and say so."""
-    from nmtflex.analysis.figures import trade_off
-    from nmtflex.analysis.sweep import as_csv
+    from nmtflex.evaluation.sweep import as_csv
+    from nmtflex.figures.figures import trade_off
 
     table, figure = _with_ending(base, ".csv"), _with_ending(base, ".png")
     done = "replaced" if table.exists() or figure.exists() else "wrote"

@@ -14,8 +14,8 @@ from nmtflex.errors import RunError
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
-    from nmtflex.analysis.learning import Row
-    from nmtflex.model.run import RunFolder
+    from nmtflex.figures.learning import Row
+    from nmtflex.runs.run import RunFolder
     from nmtflex.training.loop import Trainer
     from nmtflex.training.progress import Progress
 
@@ -48,8 +48,8 @@ def run_trainer(trainer: Trainer) -> None:
     """Train to the end, and tell a person what came of it, in the first process alone."""
     from rich.console import Console
 
-    from nmtflex.model.history import record_command
-    from nmtflex.model.run import read_run_config
+    from nmtflex.runs.commands import record_command
+    from nmtflex.runs.run import read_run_config
     from nmtflex.training.checkpoint import check_room
     from nmtflex.training.display import Display
     from nmtflex.training.metrics import Metrics
@@ -119,7 +119,7 @@ def _best(folder: RunFolder, progress: Progress) -> str:
 
 def _validations(folder: RunFolder) -> list[Row]:
     """Return the validations so far, as ``metrics.csv`` has them."""
-    from nmtflex.analysis.learning import read_metrics
+    from nmtflex.figures.learning import read_metrics
 
     try:
         rows = read_metrics(folder)

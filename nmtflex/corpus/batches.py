@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtflex.corpus.sorting import shuffled_by_length
 from nmtflex.corpus.store import TokenStore
-from nmtflex.kernels.sorting import shuffled_by_length
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
 Ids = NDArray[np.int64]

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
-from nmtflex.kernels.words import best_of
-from nmtflex.model.device import upload
+from nmtflex.ops.tensors import upload
+from nmtflex.ops.vocabulary.reference import best_of
 from nmtflex.text.vocabulary import PAD_ID
 
 Ids = list[int]
@@ -71,7 +71,7 @@ class StepModel(Protocol):
     def best_words(
         self, output: Tensor, count: int, never: Sequence[int] = (), only: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the most probable next words [N, K]; see ``nmtflex.kernels.words``."""
+        """Return the most probable next words [N, K]; see ``nmtflex.ops.vocabulary.words``."""
 
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the attention scores [B] that ``encode`` computes for sources of ``lengths``."""

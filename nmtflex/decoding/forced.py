@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from nmtflex.decoding.batching import batches, buffers
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.errors import DataError
-from nmtflex.model.device import upload
+from nmtflex.ops.tensors import upload
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.visible import counted
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID

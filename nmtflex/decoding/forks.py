@@ -33,7 +33,7 @@ def may_fork(device: str) -> bool:
         device: What ``--device`` names.
     """
     on_cpu = device == "cpu" or (device == "auto" and not torch.cuda.is_available())
-    return on_cpu and sys.platform == "linux" and "nmtflex.kernels.threads" not in sys.modules
+    return on_cpu and sys.platform == "linux" and "nmtflex.ops.threads" not in sys.modules
 
 
 def start_in_fork(threads: int) -> None:

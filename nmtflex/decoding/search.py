@@ -18,7 +18,7 @@ from nmtflex.config import SearchConfig
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
-from nmtflex.kernels.ranking import best
+from nmtflex.ops.vocabulary.ranking import best
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
 NEVER = (PAD_ID, BOS_ID)  # words that are never produced

@@ -24,8 +24,8 @@ from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import SentenceTrace, trace_pairs
 from nmtflex.errors import OptionError
 from nmtflex.model.freeze import freeze
-from nmtflex.model.run import Run, load_run
-from nmtflex.model.threshold import set_threshold, set_thresholds
+from nmtflex.runs.run import Run, load_run
+from nmtflex.runs.threshold import set_threshold, set_thresholds
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
 

@@ -9,9 +9,11 @@ import torch
 from torch import nn
 
 from nmtflex.errors import OptionError
-from nmtflex.kernels.products import Int8, Packed, Product, serves
-from nmtflex.model.cells import Cell
+from nmtflex.layers.cells import Cell
+from nmtflex.layers.linear import Product
 from nmtflex.model.seq2seq import Seq2Seq, WordTable
+from nmtflex.ops.linear.products import Int8, Packed
+from nmtflex.ops.torch_private import has_onednn
 
 LARGEST_TABLE = 1 << 26  # numbers: 256 MB in float32
 
@@ -61,5 +63,5 @@ def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
     """Choose how a product is made from now on."""
     if int8 and product.weight.numel():
         product.frozen = Int8(product.weight)
-    elif serves(product.weight) and not autocast:
+    elif has_onednn(product.weight) and not autocast:
         product.frozen = Packed(product.weight)

@@ -12,20 +12,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention import Sizes, State, Trace, build_attention
-from nmtflex.config import ModelConfig
-from nmtflex.kernels import precise
-from nmtflex.kernels.dropout import Dropout
-from nmtflex.kernels.products import Linear, Product, one_gradient
-from nmtflex.kernels.words import best_words
-from nmtflex.model.cells import Stack
-from nmtflex.model.cross_entropy import cross_entropy
-from nmtflex.model.decoder import BahdanauDecoder, Decoder, DeepOutput, LuongDecoder
-from nmtflex.model.embedding import Embedding
-from nmtflex.model.encoder import Encoder
-
-CHUNK = 1 << 20  # logits of a step that are made at once: 4 MB in float32
-LEAST_ROWS = 64  # hypotheses at once, fewer of which make slow products
+from nmtflex.attention import State, Trace
+from nmtflex.layers.linear import one_gradient
+from nmtflex.layers.output import OutputLayer
+from nmtflex.model.decoders.base import Decoder
+from nmtflex.model.encoders.recurrent import Encoder
 
 
 class StepOutput(NamedTuple):
@@ -61,80 +52,6 @@ class WordTable(nn.Module):
     def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Look up words [N]: gates [N, G] and feedback [N, F]."""
         return self.gates.index_select(0, tokens), self.feedback.index_select(0, tokens)
-
-
-class OutputLayer(nn.Module):
-    """Optional linear bottleneck, then a product with a row a target word.
-
-    Args:
-        input_size: Units of the decoder's output vector.
-        bottleneck: Units between, 0 for none.
-        vocabulary_size: V.
-        tied: Target embedding whose weights serve here too, or None.
-        dropout: Share of input units dropped in training.
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        bottleneck: int,
-        vocabulary_size: int,
-        tied: nn.Embedding | None,
-        dropout: float,
-    ) -> None:
-        super().__init__()
-        self.dropout = Dropout(dropout)
-        self.bottleneck = Linear(input_size, bottleneck) if bottleneck else None
-        self.projection = Product(bottleneck or input_size, vocabulary_size)
-        if tied is not None:
-            self.projection.weight = tied.weight
-        nn.init.zeros_(self.projection.bias)
-
-    def forward(self, output: Tensor) -> Tensor:
-        """Return logits: [.., O] to [.., V]."""
-        return self.projection(self._hidden(output))
-
-    def log_probs(self, output: Tensor) -> Tensor:
-        """Return natural logarithms of probabilities, in float32 at least: [N, O] to [N, V]."""
-        logits = self.projection.bare(self._hidden(output))
-        # The bias in the format of the sum, as ``best_words`` adds it: bfloat16 would round twice.
-        logits = logits.to(precise(logits.dtype)) + self.projection.bias
-        return torch.log_softmax(logits, dim=1)
-
-    def best_words(
-        self, output: Tensor, count: int, never: Sequence[int], only: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """Return the most probable words [N, K] of output vectors [N, O]; see ``kernels.words``.
-
-        The logits are made some rows at a time and used while they are in the cache.
-        """
-        hidden, bias = self._hidden(output), self.projection.bias
-        rows = max(LEAST_ROWS, CHUNK // len(bias))
-        found = []
-        for first in range(0, len(hidden), rows):
-            chunk = slice(first, first + rows)
-            of_chunk = None if only is None else only[chunk]
-            logits = self.projection.bare(hidden[chunk])
-            found.append(best_words(logits, bias, count, never, of_chunk))
-        values, words = zip(*found, strict=True)
-        return torch.cat(values), torch.cat(words)
-
-    def loss(
-        self, output: Tensor, references: Tensor, smoothing: float = 0.0
-    ) -> tuple[Tensor, Tensor]:
-        """Return the sums of smoothed and of plain cross-entropy; see ``cross_entropy``.
-
-        Args:
-            output: [M, O].
-            references: [M] word ids.
-            smoothing: Probability that label smoothing spreads evenly over V.
-        """
-        weight, bias = self.projection.weight, self.projection.bias
-        return cross_entropy(self._hidden(output), weight, bias, references, smoothing)
-
-    def _hidden(self, output: Tensor) -> Tensor:
-        output = self.dropout(output)
-        return output if self.bottleneck is None else self.bottleneck(output)
 
 
 class Seq2Seq(nn.Module):
@@ -232,7 +149,7 @@ class Seq2Seq(nn.Module):
     def best_words(
         self, output: Tensor, count: int, never: Sequence[int] = (), only: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the most probable words of a step's output; see ``nmtflex.kernels.words``.
+        """Return the most probable words of a step's output; see ``nmtflex.ops.vocabulary.words``.
 
         Args:
             output: [N, O] from ``step``.
@@ -317,74 +234,3 @@ class Seq2Seq(nn.Module):
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the attention scores that ``encode`` computes for sources of ``lengths`` [B]."""
         return self.decoder.attention.encoding_computations(lengths)
-
-
-def build_model(
-    config: ModelConfig,
-    source_size: int,
-    target_size: int,
-    source_length: int,
-    autocast: bool = False,
-) -> Seq2Seq:
-    """Build a model with fresh weights, drawn from torch's global generator.
-
-    Args:
-        config: The model's shape.
-        source_size: Entries of the source vocabulary, specials included.
-        target_size: Entries of the target vocabulary, V.
-        source_length: Longest source of the training data, in tokens.
-        autocast: Whether products run in bfloat16.
-
-    Raises:
-        ValueError: All embeddings are tied, but the vocabularies differ in size.
-    """
-    width, tie = config.embedding_size, config.tie_embeddings
-    if tie == "all" and source_size != target_size:
-        raise ValueError(f"one embedding for vocabularies of {source_size} and {target_size}")
-    target_embedding = Embedding(target_size, width, tied=tie != "none")
-    source_embedding = target_embedding
-    if tie != "all":
-        source_embedding = Embedding(source_size, width, tied=False)
-    encoder = Encoder(
-        source_embedding, config.cell, config.encoder_size, config.encoder_layers, config.dropout
-    )
-    tied = None if tie == "none" else target_embedding
-    decoder = _build_decoder(config, source_length)
-    output = OutputLayer(
-        decoder.output_size, config.bottleneck, target_size, tied, config.output_dropout
-    )
-    return Seq2Seq(encoder, decoder, target_embedding, output, autocast)
-
-
-def _build_decoder(config: ModelConfig, source_length: int) -> Decoder:
-    """Build the decoder that the options name."""
-    states_size, size = 2 * config.encoder_size, config.decoder_size
-    sizes = Sizes(size, config.embedding_size, states_size, config.key_size, source_length)
-    attention = build_attention(config.attention, sizes)
-    context_size = attention.context_size
-
-    def stack(extra_size: int) -> Stack:
-        return Stack(
-            config.cell,
-            config.embedding_size,
-            extra_size,
-            size,
-            config.decoder_layers,
-            config.dropout,
-        )
-
-    if config.decoder == "bahdanau":
-        deep = None
-        if config.deep_output:
-            deep = DeepOutput(config.embedding_size, context_size, size)
-        return BahdanauDecoder(stack(context_size), attention, states_size, size, deep)
-    fed_size = (size if config.attentional else context_size) if config.input_feeding else 0
-    return LuongDecoder(
-        stack(fed_size),
-        attention,
-        states_size,
-        size,
-        size if config.attentional else size + context_size,
-        config.attentional,
-        fed_size,
-    )

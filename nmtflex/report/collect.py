@@ -13,23 +13,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtflex.analysis.origin import read_curve
-from nmtflex.analysis.runs import Decoding, common_split, facts_of, names, open_runs
-from nmtflex.analysis.sentence import shown_tokens
-from nmtflex.analysis.tradeoff import find_tables, read_points, table_facts
+from nmtflex.bench.stopwatch import Stopwatch
 from nmtflex.config import ScoreConfig
-from nmtflex.decoding.stopwatch import Stopwatch
 from nmtflex.decoding.traces import Numbers, SentenceTrace
 from nmtflex.decoding.translator import WARM_UP, Opened, Translation
-from nmtflex.model.run import RunFolder
-from nmtflex.report.settings import settings
-from nmtflex.scoring.run_scores import (
+from nmtflex.evaluation.run_scores import (
     run_scorer,
     score_lines,
     split_files,
     translate_lines,
     with_model,
 )
+from nmtflex.evaluation.runs import Decoding, common_split, facts_of, names, open_runs
+from nmtflex.figures.sentence import shown_tokens
+from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
+from nmtflex.report.settings import settings
+from nmtflex.runs.origin import read_curve
+from nmtflex.runs.run import RunFolder
 from nmtflex.scoring.significance import Resampling
 from nmtflex.text.visible import counted
 

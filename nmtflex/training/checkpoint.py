@@ -16,9 +16,9 @@ from torch import Tensor
 
 from nmtflex.errors import RunError
 from nmtflex.files import atomic_folder, read_json, remove_folder, write_json
-from nmtflex.model.run import RunFolder, update_of
 from nmtflex.model.seq2seq import Seq2Seq
-from nmtflex.model.weights import load_tensors, load_weights, model_tensors, save_tensors
+from nmtflex.runs.run import RunFolder, update_of
+from nmtflex.runs.weights import load_tensors, load_weights, model_tensors, save_tensors
 from nmtflex.training.progress import Progress
 
 ADAM = {"step", "exp_avg", "exp_avg_sq"}  # what the optimiser keeps of a weight

@@ -161,7 +161,7 @@ def clip_gradient(model: nn.Module, limit: float) -> float:
     grads = [weight.grad for weight in model.parameters() if weight.grad is not None]
     if not grads:
         return 0.0
-    norm = float(torch.stack(torch._foreach_norm(grads)).norm())
+    norm = float(nn.utils.get_total_norm(grads))
     if limit and not norm < limit - ROUNDING:
         nn.utils.clip_grad_norm_(model.parameters(), limit)
     return norm

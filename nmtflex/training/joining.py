@@ -18,8 +18,8 @@ from torch import Tensor
 from nmtflex.config import LoopConfig
 from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.model.seq2seq import Seq2Seq
-from nmtflex.model.weights import load_tensors
 from nmtflex.ranks import Ranks
+from nmtflex.runs.weights import load_tensors
 from nmtflex.training.progress import Progress
 from nmtflex.training.same_options import NOT_COMPARED
 

@@ -18,10 +18,10 @@ from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.corpus.integrity import Integrity
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import StoppedError
-from nmtflex.kernels.heap import give_back
-from nmtflex.model.run import RunFolder
 from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.ops.heap import give_back
 from nmtflex.ranks import Ranks
+from nmtflex.runs.run import RunFolder
 from nmtflex.training.checkpoint import save_best, save_checkpoint
 from nmtflex.training.display import Display
 from nmtflex.training.gradients import Gradients, Sums, clip_gradient

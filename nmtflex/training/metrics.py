@@ -11,7 +11,7 @@ from typing import Self
 from torch.utils.tensorboard import SummaryWriter
 
 from nmtflex.files import atomic_file
-from nmtflex.model.run import RunFolder
+from nmtflex.runs.run import RunFolder
 
 COLUMNS = (
     "update",

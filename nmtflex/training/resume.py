@@ -9,9 +9,9 @@ import torch
 
 from nmtflex.errors import RunError
 from nmtflex.files import remove_folder
-from nmtflex.model.run import RunFolder, update_of
 from nmtflex.model.seq2seq import Seq2Seq
-from nmtflex.model.weights import load_tensors
+from nmtflex.runs.run import RunFolder, update_of
+from nmtflex.runs.weights import load_tensors
 from nmtflex.training.checkpoint import TRAINER, load_checkpoint
 from nmtflex.training.progress import Progress
 

@@ -9,7 +9,7 @@ from typing import Any
 from nmtflex.config import Config, options_of
 from nmtflex.config.words import option_words, plain_default
 from nmtflex.errors import OptionError, RunError
-from nmtflex.model.run import RunFolder
+from nmtflex.runs.run import RunFolder
 from nmtflex.training.made_by import check_made_by, maker_of
 
 NOT_COMPARED = ("data", "run", "base_run")  # folders may move; what they hold is compared instead

@@ -29,12 +29,13 @@ from nmtflex.corpus.integrity import Integrity
 from nmtflex.corpus.store import PreparedCorpus, open_prepared
 from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.files import atomic_folder, check_contained, file_hash, is_free, write_json
-from nmtflex.model.device import open_device, storage_dtype
-from nmtflex.model.run import Run, RunFolder, read_run_config
-from nmtflex.model.seq2seq import Seq2Seq, build_model
-from nmtflex.model.threshold import threshold_value
-from nmtflex.model.weights import load_weights
+from nmtflex.model.build import build_model
+from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
+from nmtflex.runs.device import open_device, storage_dtype
+from nmtflex.runs.run import Run, RunFolder, read_run_config
+from nmtflex.runs.threshold import threshold_value
+from nmtflex.runs.weights import load_weights
 from nmtflex.training.budget import check_states, find_budget, largest_piece
 from nmtflex.training.checkpoint import clear_leftovers
 from nmtflex.training.joining import (

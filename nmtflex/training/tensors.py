@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from nmtflex.corpus.batches import Batch, Batches, Pairs
-from nmtflex.kernels import as_on_gpu
-from nmtflex.model.device import upload
 from nmtflex.model.seq2seq import Loss, Seq2Seq
+from nmtflex.ops.dispatch import as_on_gpu
+from nmtflex.ops.tensors import upload
 from nmtflex.training.memory import is_out_of_memory
 
 

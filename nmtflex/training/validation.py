@@ -14,9 +14,9 @@ from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import DataError
+from nmtflex.evaluation.run_scores import run_bleu
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks, merge
-from nmtflex.scoring.run_scores import run_bleu
 from nmtflex.training.tensors import inputs_of, loss_of
 
 CHUNK = 512  # sentences translated between two looks at the signals, where there are several

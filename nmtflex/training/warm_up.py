@@ -25,14 +25,15 @@ from nmtflex.config import (
     NoneConfig,
     SearchConfig,
 )
+from nmtflex.corpus.sorting import shuffled_by_length
 from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import trace_pairs
-from nmtflex.kernels.sorting import shuffled_by_length
-from nmtflex.kernels.waiting import touch
-from nmtflex.model.device import open_device, storage_dtype
+from nmtflex.model.build import build_model
 from nmtflex.model.freeze import freeze
-from nmtflex.model.seq2seq import Seq2Seq, build_model
+from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.ops.waiting import touch
+from nmtflex.runs.device import open_device, storage_dtype
 
 MECHANISMS: tuple[AttentionConfig, ...] = (
     GlobalConfig(),

@@ -7,10 +7,11 @@ import json
 
 import pytest
 
-from nmtflex.analysis import bench, synthetic
+from nmtflex.bench import attend as kernels
+from nmtflex.bench import decoding as bench
+from nmtflex.bench import synthetic
+from nmtflex.bench.attend import Case
 from nmtflex.config import FlexibleConfig
-from nmtflex.kernels import bench as kernels
-from nmtflex.kernels.bench import Case
 
 QUICK = ("--repeats", 2, "--threads", 1)
 ABOUT = {"command", "machine", "repeats", "device", "dtype", "threads", "kernels"}

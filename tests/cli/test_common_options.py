@@ -83,7 +83,6 @@ def test_numba_s_compiling_is_noticed(monkeypatch):
     import numba
 
     from nmtflex.compiling import NOTICE_OF_COMPILING
-    from nmtflex.kernels import compiled  # noqa: F401  (watches)
 
     told: list[str] = []
     monkeypatch.delenv("NMTFLEX_COMPILE_NOTICE", raising=False)
@@ -96,7 +95,8 @@ def test_numba_s_compiling_is_noticed(monkeypatch):
 
 
 def test_warm_up_compiles_what_is_needed_and_nothing_twice(command_line):
-    from nmtflex.kernels import loops, pointwise_loops
+    from nmtflex.ops.attend import loops
+    from nmtflex.ops.recurrent import loops as pointwise_loops
 
     outcome = command_line("warm-up", "--threads", 1)
     assert (outcome.code, outcome.out) == (0, ""), outcome.err

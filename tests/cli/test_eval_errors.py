@@ -180,5 +180,5 @@ def test_ctrl_c_is_told(command_line, tiny_run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nmtflex.analysis.runs.read_split", interrupt)
+    monkeypatch.setattr("nmtflex.evaluation.runs.read_split", interrupt)
     assert command_line("eval", tiny_run) == (130, "", "nmtflex: error: interrupted\n")

@@ -11,9 +11,9 @@ from drawings import VALID, texts_of, write_metrics
 
 pytest.importorskip("matplotlib")
 
-from nmtflex.analysis import fonts
-from nmtflex.analysis.sweep import Point, as_csv
 from nmtflex.config import MemoryConfig
+from nmtflex.evaluation.sweep import Point, as_csv
+from nmtflex.figures import fonts
 
 ONE_THREAD = ("--threads", 1)
 POINTS = [Point(0.5, 20.0, None, 2.0, 3.0, 100), Point(math.inf, 30.0, 0.5, 9.0, 9.0, 100)]
@@ -71,7 +71,7 @@ def test_an_option_of_one_kind_chooses_it(draw, command_line, tiny_run):
 
 
 def test_a_focus_without_a_window_is_one_line(command_line, run_of, monkeypatch):
-    from nmtflex.analysis import plots
+    from nmtflex.figures import plots
 
     true_look = plots.look_at
 

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from nmtflex.cli.app import main
 from nmtflex.errors import RunError
-from nmtflex.model.weights import load_tensors
+from nmtflex.runs.weights import load_tensors
 
 pytestmark = pytest.mark.integration
 

@@ -28,7 +28,7 @@ from mutants_training import TRAINING
 TREE = Path(__file__).parents[2]
 # pytest's exit codes: tests failed, or could not even be collected. Others are no verdict.
 VERDICTS = {0: "survived", 1: "killed", 2: "killed"}
-KERNELS_FOLDER = "nmtflex/kernels/"  # a change of any file here has all loops compiled again
+LOOPS_FOLDER = "nmtflex/ops/"  # a change of any file here has all loops compiled again
 SECONDS = 900  # that a mutant may take; one that runs for ever is noticed too
 
 
@@ -59,7 +59,7 @@ class Copy:
         before = path.read_text(encoding="utf-8")
         path.write_text(before.replace(mutant.old, mutant.new), encoding="utf-8")
         own = None
-        if mutant.file.startswith(KERNELS_FOLDER):
+        if mutant.file.startswith(LOOPS_FOLDER):
             own = Path(tempfile.mkdtemp(dir=self.tree.parent))
         try:
             return self.run(mutant.tests, own or self.shared_cache)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mutant import Mutant
 
-ATTEND, GRADIENTS = "tests/unit/kernels/test_attend.py", "tests/unit/kernels/test_gradients.py"
-WORDS, NUMBERS = "tests/unit/kernels/test_words.py", "tests/unit/kernels/test_large_numbers.py"
-POINTWISE = "tests/unit/kernels/test_pointwise.py"
-LOOPS, WORD_LOOPS = "nmtflex/kernels/loops.py", "nmtflex/kernels/word_loops.py"
-POINTWISE_LOOPS = "nmtflex/kernels/pointwise_loops.py"
+ATTEND, GRADIENTS = "tests/unit/ops/test_attend.py", "tests/unit/kernels/test_gradients.py"
+WORDS, NUMBERS = "tests/unit/ops/test_words.py", "tests/unit/kernels/test_large_numbers.py"
+POINTWISE = "tests/unit/ops/test_pointwise.py"
+LOOPS, WORD_LOOPS = "nmtflex/ops/attend/loops.py", "nmtflex/ops/vocabulary/loops.py"
+POINTWISE_LOOPS = "nmtflex/ops/recurrent/loops.py"
 
 KERNELS = [
     Mutant(
@@ -19,11 +19,11 @@ KERNELS = [
         NUMBERS,
     ),
     Mutant(
-        "nmtflex/kernels/triton_loops.py",
+        "nmtflex/ops/attend/triton_loops.py",
         "score -= tl.load(gate + n) * away * away / penalty_spread",
         "score += tl.load(gate + n) * away * away / penalty_spread",
         "a penalty of the wrong sign in Triton",
-        "tests/unit/kernels/test_cuda.py",
+        "tests/unit/ops/test_cuda.py",
     ),
     Mutant(
         LOOPS,
@@ -188,59 +188,59 @@ KERNELS = [
         POINTWISE,
     ),
     Mutant(
-        "nmtflex/kernels/dropout_loops.py",
+        "nmtflex/ops/dropout/loops.py",
         "x.dtype.type(1 / (1 - p))",
         "x.dtype.type(1)",
         "dropout does not scale what it keeps",
-        "tests/unit/kernels/test_dropout.py",
+        "tests/unit/ops/test_dropout.py",
     ),
     Mutant(
-        "nmtflex/kernels/dropout.py",
+        "nmtflex/ops/dropout/drop.py",
         "return _dropped(grad, ctx.p, ctx.seed), None, None",
         "return _dropped(grad, ctx.p, ctx.seed + 1), None, None",
         "the gradient passes through another mask",
-        "tests/unit/kernels/test_dropout.py",
+        "tests/unit/ops/test_dropout.py",
     ),
     Mutant(
-        "nmtflex/kernels/windows.py",
+        "nmtflex/ops/attend/windows.py",
         "        low -= _penalty(low - 1, g, p, spread) < tau\n",
         "",
         "a position at the window's left edge is lost to rounding",
-        "tests/unit/kernels/test_window_below.py",
+        "tests/unit/ops/test_window_below.py",
     ),
     Mutant(
-        "nmtflex/kernels/threshold.py",
+        "nmtflex/ops/attend/threshold.py",
         "    high = high - (~below(high)).long()\n",
         "",
         "a position at the window's right edge is in that should not be",
-        "tests/unit/kernels/test_window_below.py",
+        "tests/unit/ops/test_window_below.py",
     ),
     Mutant(
-        "nmtflex/kernels/ranking.py",
+        "nmtflex/ops/vocabulary/ranking.py",
         "min(count + 1, values.shape[1])",
         "min(count, values.shape[1])",
         "ties with the first that is not taken go unnoticed",
-        "tests/unit/kernels/test_ranking.py",
+        "tests/unit/ops/test_ranking.py",
     ),
     Mutant(
-        "nmtflex/kernels/cpu_gather.py",
+        "nmtflex/ops/attend/cpu_gather.py",
         'order = np.argsort(rows, kind="stable")',
         "order = np.arange(len(rows))",
         "keys get the gradients of other sentences' hypotheses",
         GRADIENTS,
     ),
     Mutant(
-        "nmtflex/kernels/products.py",
+        "nmtflex/ops/linear/products.py",
         "for parts in zip(*notes, strict=True))",
         "for parts in zip(*notes[-1:], strict=True))",
         "a weight learns from one step alone",
-        "tests/unit/kernels/test_products.py",
+        "tests/unit/ops/test_products.py",
     ),
     Mutant(
-        "nmtflex/kernels/int8_loops.py",
+        "nmtflex/ops/linear/int8_loops.py",
         "np.int8(np.rint(row[j] * factor))",
         "np.int8(row[j] * factor)",
         "numbers of 8 bits are cut off, not rounded",
-        "tests/unit/kernels/test_products.py",
+        "tests/unit/ops/test_products.py",
     ),
 ]

@@ -6,8 +6,10 @@ from mutant import Mutant
 
 ORACLE = "tests/unit/model/test_oracle.py"
 DROPOUT = "tests/unit/model/test_dropout_places.py"
-ENCODER, DECODER = "nmtflex/model/encoder.py", "nmtflex/model/decoder.py"
-CELLS, SEQ2SEQ = "nmtflex/model/cells.py", "nmtflex/model/seq2seq.py"
+ENCODER, DECODER = "nmtflex/model/encoders/recurrent.py", "nmtflex/model/decoders/base.py"
+BAHDANAU, LUONG = "nmtflex/model/decoders/bahdanau.py", "nmtflex/model/decoders/luong.py"
+OUTPUT, BUILD = "nmtflex/layers/output.py", "nmtflex/model/build.py"
+CELLS, SEQ2SEQ = "nmtflex/layers/cells.py", "nmtflex/model/seq2seq.py"
 
 MODEL = [
     Mutant(
@@ -148,10 +150,10 @@ MODEL = [
         "of_chunk = None if only is None else only[chunk]",
         "of_chunk = None if only is None else only[: len(hidden[chunk])]",
         "past 64 hypotheses, EOS is forced on others than have reached the limit",
-        "tests/unit/model/test_output_chunks.py",
+        "tests/unit/layers/test_output_chunks.py",
     ),
     Mutant(
-        "nmtflex/model/embedding.py",
+        "nmtflex/layers/embedding.py",
         "return found * self.scale if self.scale != 1.0 else found",
         "return found",
         "tied embeddings are not scaled",
@@ -165,31 +167,31 @@ MODEL = [
         ORACLE,
     ),
     Mutant(
-        "nmtflex/model/cross_entropy.py",
+        "nmtflex/ops/vocabulary/cross_entropy.py",
         "self.grad_bias += logits.sum(0)",
         "self.grad_bias = logits.sum(0)",
         "the output bias learns from the last chunk of a batch alone",
-        "tests/unit/model/test_cross_entropy.py",
+        "tests/unit/ops/test_cross_entropy.py",
     ),
     Mutant(
-        "nmtflex/model/cross_entropy.py",
+        "nmtflex/ops/vocabulary/cross_entropy.py",
         "torch.mm(grads, self.weight, out=self.grad_hidden[rows])",
         "torch.mm(grads, self.weight, out=self.grad_hidden[: len(grads)])",
         "the gradient of a chunk lands in the place of the first one's",
-        "tests/unit/model/test_cross_entropy.py",
+        "tests/unit/ops/test_cross_entropy.py",
     ),
     Mutant(
-        "nmtflex/model/threshold.py",
+        "nmtflex/runs/threshold.py",
         "return math.log10(mean)",
         "return math.log(mean)",
         "--tau auto is a natural logarithm",
-        "tests/unit/model/test_threshold.py",
+        "tests/unit/runs/test_threshold.py",
     ),
     Mutant(
-        "nmtflex/model/weights.py",
+        "nmtflex/runs/weights.py",
         "if here != there:",
         "if here is None or there is None:",
         "weights of other shapes are taken",
-        "tests/unit/model/test_weights.py",
+        "tests/unit/runs/test_weights.py",
     ),
 ]

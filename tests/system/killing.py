@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 HEAVY = (
     "torch.utils.tensorboard",
-    "nmtflex.analysis.learning",
+    "nmtflex.figures.learning",
     "nmtflex.cli.train",
     "nmtflex.corpus.prepare",
-    "nmtflex.kernels.compiled",
+    "nmtflex.ops.compiled",
     "nmtflex.training.metrics",
     "nmtflex.training.start",
 )

@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 from nmtflex.corpus.store import open_prepared
 from nmtflex.errors import RunError
 from nmtflex.files import file_hash, read_json
-from nmtflex.model.weights import load_tensors
+from nmtflex.runs.weights import load_tensors
 
 MODEL = ["--embedding-size", 8, "--encoder-size", 8, "--decoder-size", 8]
 PLACE = ["--threads", 1, "--device", "cpu"]

@@ -24,7 +24,7 @@ from finetuned import (
 )
 from safetensors.torch import load_file
 
-from nmtflex.model.run import load_run
+from nmtflex.runs.run import load_run
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from capitals import PLACE, source_lines
 
-from nmtflex.model.weights import load_tensors, save_tensors
+from nmtflex.runs.weights import load_tensors, save_tensors
 
 pytestmark = pytest.mark.integration
 

@@ -119,7 +119,7 @@ def test_validation_is_counted_once(train, tmp_path, monkeypatch):
 
 def test_float64_weights_come_back_as_they_were(train, tmp_path):
     from nmtflex.config import DeviceConfig
-    from nmtflex.model.run import load_run
+    from nmtflex.runs.run import load_run
 
     train(tmp_path / "run", "--updates", 3, "--dtype", "float64")
     saved = load_file(tmp_path / "run" / "checkpoints" / "best.safetensors")

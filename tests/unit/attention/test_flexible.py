@@ -20,8 +20,8 @@ from loops import (
 )
 
 from nmtflex.config import FlexibleConfig, GlobalConfig, ModelConfig
-from nmtflex.kernels import Penalty
-from nmtflex.model.seq2seq import build_model
+from nmtflex.model.build import build_model
+from nmtflex.ops.attend import Penalty
 
 
 def gate_by_hand(gate, feedback, h, i):

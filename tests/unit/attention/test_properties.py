@@ -26,8 +26,8 @@ from nmtflex.config import (
 )
 from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.tally import Tally
-from nmtflex.kernels import Penalty
-from nmtflex.model.seq2seq import build_model
+from nmtflex.model.build import build_model
+from nmtflex.ops.attend import Penalty
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
 FEW = settings(max_examples=20, derandomize=True)

@@ -23,7 +23,7 @@ from nmtflex.config import (
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import open_ensemble
 from nmtflex.errors import OptionError
-from nmtflex.model.run import load_run
+from nmtflex.runs.run import load_run
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, Vocabulary
 
 CPU = {"device": "cpu", "threads": 1, "dtype": "float64"}

@@ -10,7 +10,8 @@ import torch
 from nmtflex.config import AttentionConfig, GlobalConfig, ModelConfig, SearchConfig
 from nmtflex.decoding.forced import log_probabilities
 from nmtflex.decoding.search import beam_search
-from nmtflex.model.seq2seq import Seq2Seq, build_model
+from nmtflex.model.build import build_model
+from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
 DRAW = random.Random(5)

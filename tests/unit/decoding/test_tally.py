@@ -26,7 +26,8 @@ from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import trace_pairs
 from nmtflex.decoding.translator import Translator
-from nmtflex.model.seq2seq import Seq2Seq, build_model
+from nmtflex.model.build import build_model
+from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID
 
 A, B = 4, 5

@@ -13,7 +13,8 @@ from table_model import TableModel
 from nmtflex.attention import ATTENTIONS
 from nmtflex.config import AttentionConfig, FlexibleConfig, MemoryConfig, ModelConfig
 from nmtflex.decoding.traces import SentenceTrace, attention_line, trace_pairs
-from nmtflex.model.seq2seq import Seq2Seq, build_model
+from nmtflex.model.build import build_model
+from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.text.vocabulary import BOS_ID
 
 DRAW = random.Random(6)

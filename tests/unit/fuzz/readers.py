@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import torch
 from mutations import Damage, Edit, damage, damage_json, damage_safetensors, damage_toml
 
-from nmtflex.analysis.learning import read_metrics
-from nmtflex.analysis.tradeoff import read_points, table_facts
 from nmtflex.cli.app import main
 from nmtflex.config import DeviceConfig, FinetuneConfig
 from nmtflex.corpus.store import TokenStore, open_prepared
 from nmtflex.errors import NmtflexError
-from nmtflex.model.run import RunFolder, load_run
-from nmtflex.model.threshold import threshold_value
+from nmtflex.figures.learning import read_metrics
+from nmtflex.figures.tradeoff import read_points, table_facts
+from nmtflex.runs.run import RunFolder, load_run
+from nmtflex.runs.threshold import threshold_value
 from nmtflex.text.bpe import BPE
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.tokenizers.kytea_model import check_model, read_model

@@ -20,7 +20,8 @@ from nmtflex.config import (
     ModelConfig,
     NoneConfig,
 )
-from nmtflex.model.seq2seq import Seq2Seq, build_model
+from nmtflex.model.build import build_model
+from nmtflex.model.seq2seq import Seq2Seq
 
 SCORES = ("additive", "general", "dot")
 KINDS = ("softmax", "sigmoid")

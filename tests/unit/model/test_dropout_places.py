@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from nmtflex.config import GlobalConfig, ModelConfig
-from nmtflex.model.seq2seq import Seq2Seq, build_model
+from nmtflex.model.build import build_model
+from nmtflex.model.seq2seq import Seq2Seq
 
 SENTENCES, LENGTH, UNITS = 40, 5, 32
 SHARE, OUTPUT_SHARE = 0.3, 0.15

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from nmtflex.kernels.heap import ROWS
-from nmtflex.model import encoder as encoders
-from nmtflex.model.encoder import Encoder
+from nmtflex.model.encoders import recurrent as encoders
+from nmtflex.model.encoders.recurrent import Encoder
+from nmtflex.ops.heap import ROWS
 
 
 def batch(lengths):

@@ -20,8 +20,8 @@ from nmtflex.config import (
 from nmtflex.decoding.search import beam_search
 from nmtflex.errors import OptionError
 from nmtflex.model import freeze as freezing
+from nmtflex.model.build import build_model
 from nmtflex.model.freeze import freeze
-from nmtflex.model.seq2seq import build_model
 
 ATTENTIONS = [
     NoneConfig(), GlobalConfig(), GlobalConfig(score="general"), LocalMConfig(), LocalPConfig(),

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from nmtflex.config import AttentionConfig, FlexibleConfig, ModelConfig
-from nmtflex.model.seq2seq import Loss, Seq2Seq, build_model
+from nmtflex.model.build import build_model
+from nmtflex.model.seq2seq import Loss, Seq2Seq
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID
 
 # Sources and targets of different lengths, an empty target among them: its EOS is a step.

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from nmtflex.config import AttentionConfig, GlobalConfig, ModelConfig
-from nmtflex.model.seq2seq import Seq2Seq, build_model
+from nmtflex.model.build import build_model
+from nmtflex.model.seq2seq import Seq2Seq
 
 SOURCE = torch.tensor([[5, 6, 7, 8], [8, 9, 0, 0], [4, 0, 0, 0]])
 LENGTHS = torch.tensor([4, 2, 1])

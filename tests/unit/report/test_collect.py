@@ -8,8 +8,6 @@ import math
 import numpy as np
 import pytest
 
-from nmtflex.analysis.runs import Decoding
-from nmtflex.analysis.sweep import Point, as_csv
 from nmtflex.config import (
     BatchConfig,
     DeviceConfig,
@@ -23,6 +21,8 @@ from nmtflex.config import (
 )
 from nmtflex.decoding.translator import load
 from nmtflex.errors import OptionError, RunError
+from nmtflex.evaluation.runs import Decoding
+from nmtflex.evaluation.sweep import Point, as_csv
 from nmtflex.report.collect import Wanted, collect
 from nmtflex.training.metrics import COLUMNS
 

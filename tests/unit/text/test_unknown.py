@@ -7,7 +7,7 @@ import torch
 
 from nmtflex.config import ModelConfig, SearchConfig
 from nmtflex.decoding.translator import Translation, Translator
-from nmtflex.model.seq2seq import build_model
+from nmtflex.model.build import build_model
 from nmtflex.text.bpe import BPE
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.tokenizers import (

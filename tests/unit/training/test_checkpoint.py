@@ -11,8 +11,8 @@ from torch import Tensor
 
 from nmtflex.config import DeviceConfig
 from nmtflex.errors import RunError
-from nmtflex.model.run import RunFolder, load_run, update_of
-from nmtflex.model.weights import load_tensors, save_tensors
+from nmtflex.runs.run import RunFolder, load_run, update_of
+from nmtflex.runs.weights import load_tensors, save_tensors
 from nmtflex.training.checkpoint import (
     PROGRESS,
     TRAINER,

@@ -19,7 +19,7 @@ from nmtflex.corpus.batches import Batches
 from nmtflex.corpus.store import StoreWriter, TokenStore
 from nmtflex.errors import OptionError
 from nmtflex.launch import Launch
-from nmtflex.model.seq2seq import build_model
+from nmtflex.model.build import build_model
 from nmtflex.ranks import Ranks
 from nmtflex.training import budget, gradients, memory
 from nmtflex.training.gradients import Gradients, clip_gradient

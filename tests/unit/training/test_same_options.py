@@ -17,7 +17,7 @@ from nmtflex.config import (
     TrainConfig,
 )
 from nmtflex.errors import OptionError, RunError
-from nmtflex.model.run import RunFolder
+from nmtflex.runs.run import RunFolder
 from nmtflex.training.same_options import check_same
 
 FOLDERS = {"data": Path("d"), "run": Path("r")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nmtflex.config import ModelConfig
-from nmtflex.model.seq2seq import build_model
+from nmtflex.model.build import build_model
 from nmtflex.training.start import trainable
 
 

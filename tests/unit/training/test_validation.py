@@ -7,7 +7,7 @@ import torch
 
 from nmtflex.config import GlobalConfig, ModelConfig, PreprocessConfig
 from nmtflex.corpus.prepare import prepare
-from nmtflex.model.seq2seq import build_model
+from nmtflex.model.build import build_model
 from nmtflex.text.vocabulary import EOS_ID
 from nmtflex.training.validation import Validator
 

@@ -1,1 +1,0 @@
-"""What runs show when they are looked at: trade-offs and figures."""

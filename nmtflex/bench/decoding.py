@@ -1,0 +1,346 @@
+"""How long runs take to decode, and where the time goes: what ``nmtflex bench`` measures.
+
+The runs take turns, round by round, and what else a machine does hits all alike. The clock stands
+around the search on ids; words, ids and text are made outside. In each round a run decodes twice:
+bare, which gives the seconds that are compared, and under a ``Stopwatch``, which gives those of the
+parts. That watch costs about one microsecond a part and step, 0.02 % of a step with 64 sentences
+and beam 5, 0.15 % of one with a single hypothesis; but it makes a GPU wait at every part's ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import multiprocessing
+import os
+import platform
+import signal
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+
+import nmtflex
+from nmtflex.bench.stopwatch import Stopwatch
+from nmtflex.config import ThresholdConfig
+from nmtflex.decoding.ensemble import Ids
+from nmtflex.decoding.tally import Tally
+from nmtflex.decoding.translator import WARM_UP, Opened, open_translator
+from nmtflex.errors import DataError
+from nmtflex.evaluation.runs import Decoding, common_split, facts_of, names, open_runs
+from nmtflex.ops.dispatch import form
+from nmtflex.ops.launch import wait_for
+
+Result = TypeVar("Result")
+Report = Callable[[str], None]
+
+
+class Times(NamedTuple):
+    """What was clocked in each round, in seconds unless said otherwise."""
+
+    rounds: list[float]
+
+    @property
+    def median(self) -> float:
+        """Return what is reported: it lets a disturbed round or two pass."""
+        return statistics.median(self.rounds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return median, spread and rounds for JSON."""
+        return {
+            "median": self.median,
+            "least": min(self.rounds),
+            "most": max(self.rounds),
+            "rounds": self.rounds,
+        }
+
+
+class Ratio(NamedTuple):
+    """How many times one thing is another: by the medians, and in the rounds."""
+
+    median: float  # of the medians
+    least: float  # of the rounds
+    most: float
+
+
+def ratio(one: Times, other: Times) -> Ratio:
+    """Return how many times ``other`` ``one`` is.
+
+    A round is compared with the same round of the other, which stood beside it in time.
+    """
+    rounds = [first / second for first, second in zip(one.rounds, other.rounds, strict=True)]
+    return Ratio(one.median / other.median, min(rounds), max(rounds))
+
+
+class Counts(NamedTuple):
+    """What a decoding makes, and what it computes; the same in every round."""
+
+    sentences: int  # that are not empty
+    tokens: int  # of the best translations, the end of sentence counted
+    cps: float | None  # score computations a step
+    encoding: float | None  # score computations a sentence before the first step
+
+
+class Subject(NamedTuple):
+    """A run, and what it is to decode."""
+
+    path: Path
+    name: str
+    opened: Opened
+    sources: list[Ids]
+
+
+class Clocked(NamedTuple):
+    """The rounds of a run."""
+
+    seconds: Times  # of decoding
+    parts: dict[str, Times]  # of decoding under a stopwatch
+
+
+class Measured(NamedTuple):
+    """All that was measured of a run."""
+
+    subject: Subject
+    counts: Counts
+    clocked: Clocked
+    times_as_fast: Ratio  # as the first run
+    peak_memory: int  # bytes
+
+    def facts(self, decoding: Decoding) -> dict[str, str]:
+        """Return what a table says of the run: ``attention``, with a threshold, and ``decoder``."""
+        return facts_of(self.subject.opened, self.subject.name, decoding)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON, numbers unrounded."""
+        seconds, counts = self.clocked.seconds, self.counts
+        return {
+            "run": str(self.subject.path),
+            "name": self.subject.name,
+            "attention": self.subject.opened.run.model_config.attention.kind,
+            "tau": "inf" if (tau := self.subject.opened.tau) == math.inf else tau,
+            "sentences": counts.sentences,
+            "target_tokens": counts.tokens,
+            "seconds": seconds.to_dict(),
+            "target_tokens_per_second": counts.tokens / seconds.median,
+            "sentences_per_second": counts.sentences / seconds.median,
+            "parts": {part: times.to_dict() for part, times in self.clocked.parts.items()},
+            "cps": counts.cps,
+            "encoding_computations": counts.encoding,
+            "times_as_fast": self.times_as_fast._asdict(),
+            "peak_memory_bytes": self.peak_memory,
+        }
+
+
+class Wanted(NamedTuple):
+    """What is to be measured."""
+
+    split: str
+    sentences: int | None  # the first ones; None for all
+    repeats: int
+    decoding: Decoding
+
+
+def bench_runs(
+    paths: Sequence[Path], wanted: Wanted, report: Report = lambda _: None
+) -> list[Measured]:
+    """Decode a split with each run, again and again.
+
+    Args:
+        paths: Run folders; the first is what the others are compared with.
+        wanted: What is to be measured.
+        report: Takes what a person should know meanwhile.
+
+    Raises:
+        OptionError: The runs have different data, or cannot do what the options ask.
+        RunError: A folder is no run, or has not the split.
+        DataError: The split has no words, or a process died.
+    """
+    subjects = _subjects(paths, wanted)
+    counted = []
+    for one in subjects:
+        report(f"{one.path}: counting over {len(one.sources):,} sentences of {wanted.split}")
+        counted.append(count(one))
+    clocked = clock_rounds(subjects, wanted.repeats, report)
+    report("peak memory, each run in a process of its own")
+    peaks = [in_fresh_process(_peak_of, *_task(one, wanted.decoding)) for one in subjects]
+    ratios = [ratio(clocked[0].seconds, one.seconds) for one in clocked]
+    columns = zip(subjects, counted, clocked, ratios, peaks, strict=True)
+    return [Measured(*column) for column in columns]
+
+
+def _subjects(paths: Sequence[Path], wanted: Wanted) -> list[Subject]:
+    """Open runs, and encode their split.
+
+    Raises:
+        OptionError: The runs have different data, or cannot do what the options ask.
+        RunError: A folder is no run, or has not the split.
+        DataError: The split has no words.
+    """
+    found: list[Subject] = []
+    opened = open_runs(paths, wanted.decoding)
+    lines, _ = common_split(paths, wanted.split)
+    for path, name, one in zip(paths, names(paths), opened, strict=True):
+        encode = one.translator.pipeline.source.encode
+        found.append(Subject(path, name, one, [encode(x) for x in lines[: wanted.sentences]]))
+        if not any(found[-1].sources):
+            raise DataError(f"{path}: no sentence of {wanted.split} has words")
+    return found
+
+
+def count(subject: Subject) -> Counts:
+    """Warm up, then decode once and count, which takes time: this pass is not clocked."""
+    translator, tally = subject.opened.translator, Tally()
+    translator.translate_ids(subject.sources[:WARM_UP], count=1)
+    found = translator.translate_ids(subject.sources, tally, count=1)
+    made = [best[0] for best, ids in zip(found, subject.sources, strict=True) if ids]
+    tokens = sum(len(best.ids) + 1 for best in made)
+    return Counts(len(made), tokens, tally.cps, tally.encoding)
+
+
+def clock_rounds(
+    subjects: Sequence[Subject], repeats: int, report: Report = lambda _: None
+) -> list[Clocked]:
+    """Let the runs take turns, ``repeats`` times."""
+    seconds: list[list[float]] = [[] for _ in subjects]
+    parts: list[dict[str, list[float]]] = [{} for _ in subjects]
+    for number in range(repeats):
+        for place, (_, _, opened, sources) in enumerate(subjects):
+            decode = functools.partial(opened.translator.translate_ids, count=1)
+            seconds[place].append(clock(opened.run.model.device, decode, sources))
+            with Stopwatch(opened.run.model) as watch:
+                decode(sources)
+            for part, taken in watch.seconds.items():
+                parts[place].setdefault(part, []).append(taken)
+        shown = ", ".join(
+            f"{one.name} {taken[-1]:.3g} s" for one, taken in zip(subjects, seconds, strict=True)
+        )
+        report(f"round {number + 1} of {repeats}: {shown}")
+    return [
+        Clocked(Times(whole), {part: Times(rounds) for part, rounds in of.items()})
+        for whole, of in zip(seconds, parts, strict=True)
+    ]
+
+
+def clock(device: torch.device, work: Callable[..., object], *arguments: Any) -> float:
+    """Return the seconds that some work takes on a device."""
+    begin = now(device)
+    work(*arguments)
+    return now(device) - begin
+
+
+def now(device: torch.device) -> float:
+    """Wait until a device has done what it was told, and return the time in seconds."""
+    wait_for(device)
+    return time.perf_counter()
+
+
+def _task(subject: Subject, decoding: Decoding) -> tuple[Path, list[Ids], Decoding]:
+    """Return what ``_peak_of`` needs to know; a threshold is for those that have a penalty."""
+    if subject.opened.tau is None:
+        decoding = decoding._replace(threshold=ThresholdConfig())
+    return subject.path, subject.sources, decoding
+
+
+def _peak_of(path: Path, sources: list[Ids], decoding: Decoding) -> int:
+    """Decode once in a process that has done nothing else, and return its peak memory in bytes."""
+    opened = open_translator(path, *decoding)
+    opened.translator.translate_ids(sources, count=1)
+    return peak_memory(opened.run.model.device)
+
+
+def in_fresh_process(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Call a function of a module in a new process.
+
+    Raises:
+        DataError: The process died.
+    """
+    context = multiprocessing.get_context("spawn")  # a forked one has this one's memory
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sender, function, arguments), daemon=True)
+    # Ctrl-C is this process's to answer: a child that starts with the signal blocked keeps it so.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    sender.close()
+    try:
+        found: Result = receiver.recv()
+    except EOFError as error:
+        raise DataError(
+            "the process that decodes to measure its memory died, perhaps for want of it; "
+            "decode fewer at once with --batch-sentences or a smaller --beam"
+        ) from error
+    finally:
+        process.terminate()
+        process.join()
+    return found
+
+
+def _send(sender: Connection, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    sender.send(function(*arguments))
+
+
+def peak_memory(device: torch.device) -> int:
+    """Return the most memory that this process has had, in bytes.
+
+    On a GPU it is what PyTorch had there. Otherwise it is what the process had in the machine's
+    memory, Python, PyTorch and the compiled kernels included, 300 to 400 MB.
+    """
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    try:  # what getrusage gives under Linux includes the process that started this one
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return 1024 * next(
+            int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")
+        )
+    except (OSError, StopIteration):
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if platform.system() == "Darwin" else 1024 * most  # bytes there, kB elsewhere
+
+
+def machine(device: torch.device) -> dict[str, Any]:
+    """Return what times depend on: the machine, and the versions of what computes."""
+    facts: dict[str, Any] = {
+        "processor": _processor(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "nmtflex": nmtflex.__version__,
+        "torch": torch.__version__,
+        "numba": version("numba"),
+    }
+    if device.type == "cuda":
+        facts["gpu"] = torch.cuda.get_device_name(device)
+    return facts
+
+
+def _processor() -> str:
+    """Return the name of the CPU's model, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def computing(device: torch.device, dtype: str) -> dict[str, Any]:
+    """Return how numbers are computed, once a device has been opened.
+
+    ``kernels`` names the module of attention, as ``NMTFLEX_KERNELS`` and the device choose it.
+    """
+    return {
+        "device": str(device),
+        "dtype": dtype,
+        "threads": torch.get_num_threads(),
+        "kernels": form(device),
+    }

@@ -1,0 +1,74 @@
+"""Where the time of decoding goes: seconds in each part of a model, and in the search around it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from torch import nn
+
+from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.ops.launch import wait_for
+
+SEARCH = "search"  # whatever is in no other part: top-k, beams, embeddings, Luong's layer, words
+
+
+class Stopwatch:
+    """Clocks the parts of a model while it decodes.
+
+    Inside the block each part's method is one that keeps time; a GPU is waited for at its ends,
+    so that a part gets its own seconds (and the whole takes a little longer than without). The
+    parts are the encoder (with what attention prepares once a sentence), attention, the recurrent
+    cell with what the previous word brings into it, and the output layer with its softmax and its
+    best words; the rest of the block is the search's.
+
+    Args:
+        model: What decodes.
+    """
+
+    def __init__(self, model: Seq2Seq) -> None:
+        decoder = model.decoder
+        self._parts: dict[str, list[tuple[nn.Module, str]]] = {
+            "encoder": [(model, "encode")],
+            "attention": [(decoder.attention, "forward")],
+            "recurrent cell": [(model, "previous_words"), (decoder.stack, "forward")],
+            "output layer": [(model.output, "log_probs"), (model.output, "best_words")],
+        }
+        self._device = model.device
+        self._whole = 0.0  # seconds of all blocks
+        self.seconds = dict.fromkeys((*self._parts, SEARCH), 0.0)
+
+    def __enter__(self) -> Self:
+        for part, methods in self._parts.items():
+            for module, method in methods:
+                # On the instance, where it hides the class's method until it is deleted.
+                setattr(module, method, self._clocked(part, getattr(module, method)))
+        self._begin = self._now()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._whole += self._now() - self._begin
+        self.seconds[SEARCH] = self._whole - sum(self.seconds[part] for part in self._parts)
+        for methods in self._parts.values():
+            for module, method in methods:
+                delattr(module, method)
+
+    def _clocked(self, part: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            begin = self._now()
+            found = method(*args, **options)
+            self.seconds[part] += self._now() - begin
+            return found
+
+        return call
+
+    def _now(self) -> float:
+        wait_for(self._device)
+        return time.perf_counter()

@@ -1,0 +1,286 @@
+"""Decoding time and memory by the length of the source: ``nmtflex bench --synthetic``.
+
+The model has random weights, so that sources may be as long as one likes, and does what a trained
+one would do otherwise: all hypotheses live for a fixed number of steps, flexible attention's gate
+is 0.5, and its focus goes evenly from the first source position to the last. (Under random weights
+scores hardly differ, and the focus comes to rest where its window is even about it, at position 2.5
+after some seven steps: the same few keys would be read at every step, from the cache.) The longer
+the source, the further apart the windows of two steps, so no step finds its keys in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nmtflex.attention.flexible import FlexibleAttention
+from nmtflex.bench.decoding import Ratio, Times, in_fresh_process, now, peak_memory, ratio
+from nmtflex.config import (
+    AttentionConfig,
+    DeviceConfig,
+    FlexibleConfig,
+    GlobalConfig,
+    MemoryConfig,
+    ModelConfig,
+    SearchConfig,
+)
+from nmtflex.decoding.batching import batches
+from nmtflex.decoding.ensemble import Ids
+from nmtflex.decoding.search import beam_search
+from nmtflex.decoding.tally import Tally
+from nmtflex.model.build import build_model
+from nmtflex.model.freeze import freeze
+from nmtflex.model.seq2seq import Seq2Seq, StepOutput
+from nmtflex.runs.device import open_device, storage_dtype
+from nmtflex.text.visible import counted
+from nmtflex.text.vocabulary import EOS_ID
+
+MECHANISMS: tuple[AttentionConfig, ...] = (FlexibleConfig(), GlobalConfig(), MemoryConfig(K=64))
+SEED = 1
+GATE = 0.5
+FIRST_WORD = 4  # the ids before it are specials
+NEVER = -1e4  # logit of the end of sentence; finite, since the last step has nothing else to choose
+
+
+class Wanted(NamedTuple):
+    """What is to be measured."""
+
+    lengths: Sequence[int]  # source positions
+    steps: int  # target tokens a sentence, the end of sentence counted; 0 for the source's
+    words: int  # entries of each vocabulary
+    repeats: int
+    tau: float  # of flexible attention
+    beam: int
+    batch_sentences: int  # at most
+    int8: bool
+    device: DeviceConfig
+
+    def steps_at(self, length: int) -> int:
+        """Return the target tokens of a source of ``length`` positions."""
+        return self.steps or length
+
+    @property
+    def sentences(self) -> int:
+        """Sentences decoded together: as many at each length as translate takes at the longest."""
+        count = self.batch_sentences
+        return len(next(batches([max(self.lengths)] * count, count, self.beam)))
+
+
+class Clocked(NamedTuple):
+    """What one decoding took."""
+
+    milliseconds: float  # a target token, once the source was read
+    encoder: float  # seconds until it was
+    whole: float  # seconds
+
+
+class Row(NamedTuple):
+    """What was measured of a mechanism at one length."""
+
+    attention: str
+    length: int  # source positions
+    milliseconds: Times  # a target token, once the source was read
+    ratio: Ratio  # of the milliseconds to those at the shortest length
+    encoder: Times  # seconds until a batch is read
+    whole: Times  # seconds of decoding a batch, reading it included
+    cps: float | None  # score computations a step
+    peak_memory: int  # bytes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON, numbers unrounded."""
+        return {
+            "attention": self.attention,
+            "source_positions": self.length,
+            "milliseconds_per_target_token": self.milliseconds.to_dict(),
+            "ratio_to_shortest": self.ratio._asdict(),
+            "encoder_seconds": self.encoder.to_dict(),
+            "seconds": self.whole.to_dict(),
+            "cps": self.cps,
+            "peak_memory_bytes": self.peak_memory,
+        }
+
+
+class Paced:
+    """A model to decode with that tells when it has read its source, and whose focus travels.
+
+    Args:
+        model: With or without flexible attention.
+        steps: Of the decoder; the focus is at the last source position in the last one.
+    """
+
+    def __init__(self, model: Seq2Seq, steps: int) -> None:
+        self.device = model.device
+        self.read = 0.0  # when the last source had been read, in seconds as of ``now``
+        self._model = model
+        self._travels = model.decoder.attention.gated
+        self._steps = steps
+        self._encoded: Any = None
+
+    def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
+        """Read a batch; see ``Seq2Seq.encode``."""
+        last = source.shape[1] - 1
+        self._places = (last * step / (self._steps - 1) for step in range(self._steps))
+        encoded = self._encoded = self._model.encode(source, lengths)
+        self.read = now(self.device)
+        return encoded
+
+    def forget(self) -> None:
+        """Let go of what was read: to free a long source's memory takes time that is no step's."""
+        self._encoded = None
+
+    def step(
+        self,
+        memory: Any,
+        rows: Tensor,
+        state: tuple[Tensor, ...],
+        tokens: Tensor,
+        trace: bool = False,
+    ) -> StepOutput:
+        """Advance every hypothesis by one word; see ``Seq2Seq.step``."""
+        if self._travels:
+            *cells, focus = state  # the attention mechanism's own part is the last
+            state = (*cells, torch.full_like(focus, next(self._places)))
+        return self._model.step(memory, rows, state, tokens, trace)
+
+    def log_probs(self, output: Tensor) -> Tensor:
+        """Return log-probabilities of all words; see ``Seq2Seq.log_probs``."""
+        return self._model.log_probs(output)
+
+    def best_words(
+        self, output: Tensor, count: int, never: Sequence[int] = (), only: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the most probable words; see ``Seq2Seq.best_words``."""
+        return self._model.best_words(output, count, never, only)
+
+    def encoding_computations(self, lengths: Tensor) -> Tensor:
+        """Return the attention scores that ``encode`` computes for sources of ``lengths`` [B]."""
+        return self._model.encoding_computations(lengths)
+
+
+class Subject:
+    """A mechanism, and random sources of one length to decode.
+
+    Args:
+        model: What decodes.
+        wanted: Beam, steps and sentences.
+        length: Source positions.
+    """
+
+    def __init__(self, model: Seq2Seq, wanted: Wanted, length: int) -> None:
+        steps = wanted.steps_at(length)
+        draw = torch.Generator().manual_seed(SEED)
+        shape = (wanted.sentences, length)
+        self.length = length
+        self._sources: list[Ids] = torch.randint(
+            FIRST_WORD, wanted.words, shape, generator=draw
+        ).tolist()
+        self._paced = Paced(model, steps)
+        self._search = SearchConfig(beam=wanted.beam, max_length=steps - 1)
+        self._tokens = steps * wanted.sentences
+
+    def decode(self, tally: Tally | None = None) -> None:
+        """Search the translations of all sources."""
+        beam_search([self._paced], self._sources, self._search, tally)
+
+    def clock(self) -> Clocked:
+        """Decode once."""
+        begin = now(self._paced.device)
+        self.decode()
+        end = now(self._paced.device)
+        self._paced.forget()
+        read = self._paced.read
+        return Clocked(1000 * (end - read) / self._tokens, read - begin, end - begin)
+
+    def cps(self) -> float | None:
+        """Decode and count the score computations a step."""
+        tally = Tally()
+        self.decode(tally)
+        return tally.cps
+
+
+def random_model(attention: AttentionConfig, wanted: Wanted) -> Seq2Seq:
+    """Build a model with random weights that never ends a sentence, and whose gate stands still.
+
+    Raises:
+        OptionError: The device cannot be had.
+    """
+    device = open_device(wanted.device)
+    torch.manual_seed(SEED)
+    config = ModelConfig(
+        attention=attention,
+        decoder="bahdanau",  # for all, memory attention too: one decoder, to compare mechanisms
+        embedding_size=128,
+        encoder_size=128,
+        decoder_size=256,
+    )
+    autocast = wanted.device.dtype == "bfloat16"
+    model = build_model(config, wanted.words, wanted.words, max(wanted.lengths), autocast)
+    mechanism = model.decoder.attention
+    with torch.no_grad():
+        model.output.projection.bias[EOS_ID] = NEVER
+        if isinstance(mechanism, FlexibleAttention):
+            mechanism.gate.v.weight.zero_()
+            mechanism.gate.v.bias.fill_(math.log(GATE / (1 - GATE)))
+            mechanism.set_threshold(wanted.tau)
+    model = model.to(device, storage_dtype(wanted.device)).eval()
+    freeze(model, wanted.int8)
+    return model
+
+
+def bench_synthetic(
+    wanted: Wanted,
+    report: Callable[[str], None] = lambda _: None,
+    mechanisms: Sequence[AttentionConfig] = MECHANISMS,
+) -> list[Row]:
+    """Decode random sources of each length with each mechanism, again and again.
+
+    Args:
+        wanted: What is to be measured.
+        report: Takes what a person should know meanwhile.
+        mechanisms: Which.
+
+    Raises:
+        OptionError: The device cannot be had.
+        DataError: A process died.
+    """
+    cases = list(product(mechanisms, wanted.lengths))
+    models = {one.kind: random_model(one, wanted) for one in mechanisms}
+    subjects = [Subject(models[one.kind], wanted, length) for one, length in cases]
+    report(f"counting; {counted(wanted.sentences, 'sentence')} a batch")
+    counts = [one.cps() for one in subjects]
+    for one in subjects[:: len(wanted.lengths)]:
+        one.decode()  # the warm-up: the way that counts is another
+    clocked: list[list[Clocked]] = [[] for _ in cases]
+    for number in range(wanted.repeats):
+        report(f"round {number + 1} of {wanted.repeats}")
+        for one, rounds in zip(subjects, clocked, strict=True):
+            rounds.append(one.clock())
+    report("peak memory, each mechanism and length in a process of its own")
+    peaks = [in_fresh_process(_peak_of, one, wanted, length) for one, length in cases]
+    per_token = [Times([one.milliseconds for one in rounds]) for rounds in clocked]
+    shortest = [place - place % len(wanted.lengths) for place in range(len(cases))]
+    return [
+        Row(
+            attention=attention.kind,
+            length=length,
+            milliseconds=per_token[place],
+            ratio=ratio(per_token[place], per_token[shortest[place]]),
+            encoder=Times([one.encoder for one in clocked[place]]),
+            whole=Times([one.whole for one in clocked[place]]),
+            cps=counts[place],
+            peak_memory=peaks[place],
+        )
+        for place, (attention, length) in enumerate(cases)
+    ]
+
+
+def _peak_of(attention: AttentionConfig, wanted: Wanted, length: int) -> int:
+    """Decode once in a process that has done nothing else, and return its peak memory in bytes."""
+    model = random_model(attention, wanted)
+    Subject(model, wanted, length).decode()
+    return peak_memory(model.device)

@@ -1,0 +1,98 @@
+"""Several runs side by side: opened alike, named apart, and described in the same words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nmtflex.config import BatchConfig, DeviceConfig, NoneConfig, SearchConfig, ThresholdConfig
+from nmtflex.decoding.translator import Opened, open_translator
+from nmtflex.errors import OptionError
+from nmtflex.evaluation.run_scores import read_split
+from nmtflex.runs.run import RunFolder
+from nmtflex.runs.threshold import set_thresholds
+
+
+class Decoding(NamedTuple):
+    """The options of translating."""
+
+    search: SearchConfig
+    threshold: ThresholdConfig
+    batch: BatchConfig
+    device: DeviceConfig
+
+
+def open_runs(paths: Sequence[Path], decoding: Decoding) -> list[Opened]:
+    """Open runs; a threshold is for those that have a penalty.
+
+    Raises:
+        OptionError: A run cannot do what the options ask, or there is a threshold and no run for
+            it.
+        RunError: A folder is no run, or one of a newer format.
+    """
+    tau = decoding.threshold.tau
+    without = decoding._replace(threshold=ThresholdConfig())
+    found = [open_translator(path, *without) for path in paths]
+    taus = set_thresholds([opened.run for opened in found], tau)
+    return [opened._replace(tau=value) for opened, value in zip(found, taus, strict=True)]
+
+
+def common_split(paths: Sequence[Path], split: str) -> tuple[list[str], list[str]]:
+    """Read a split that all runs have; return its raw source and target lines.
+
+    Raises:
+        OptionError: They have different ones.
+        RunError: A run has not the split.
+        DataError: The split is empty or damaged.
+    """
+    first = read_split(RunFolder(paths[0]).raw, split)
+    for path in paths[1:]:
+        for one, other, side in zip(
+            first, read_split(RunFolder(path).raw, split), ("source", "target"), strict=True
+        ):
+            if one == other:
+                continue
+            line = next(
+                (
+                    n
+                    for n, pair in enumerate(zip(one, other, strict=False), 1)
+                    if pair[0] != pair[1]
+                ),
+                min(len(one), len(other)) + 1,
+            )
+            raise OptionError(
+                f"{path} has other {split} data than {paths[0]}, from {side} line {line} on "
+                f"({len(other):,} lines against {len(one):,}): runs side by side need the same; "
+                f"take each by itself"
+            )
+    return first
+
+
+def facts_of(opened: Opened, name: str, decoding: Decoding) -> dict[str, str]:
+    """Return what a caption says of a run that translates; its name comes first."""
+    run = opened.run
+    tau = "" if opened.tau is None else f", τ = {opened.tau:.4g}"
+    return {
+        "run": name,
+        **model_facts(run.config["model"], tau),
+        "beam": f"beam {decoding.search.beam}",
+        "update": f"update {run.update:,}",
+    }
+
+
+def model_facts(model: dict[str, Any] | None, more: str = "") -> dict[str, str]:
+    """Return what a caption says of a model, as a run's config has it."""
+    if model is None:
+        return {"attention": "", "decoder": ""}
+    kind = model["attention"]["kind"]
+    kind = "no" if kind == NoneConfig.kind else kind
+    return {"attention": f"{kind} attention{more}", "decoder": f"{model['decoder']} decoder"}
+
+
+def names(paths: Sequence[Path]) -> list[str]:
+    """Return a short name for each folder: its own, or its path where others are called so too."""
+    own = {path: path.resolve().name for path in paths}
+    counts = Counter(own.values())
+    return [own[path] if counts[own[path]] == 1 else str(path) for path in paths]

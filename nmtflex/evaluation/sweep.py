@@ -1,0 +1,109 @@
+"""The trade-off of flexible attention: BLEU against computations, threshold by threshold.
+
+Shu and Nakayama, section 5.3 and figure 4; the Japanese paper chooses the threshold by it, on
+tuning data.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from nmtflex.config import ScoreConfig
+from nmtflex.decoding.translator import WARM_UP, Translator
+from nmtflex.evaluation.run_scores import evaluate_run, run_scorer
+
+COLUMNS = ("tau", "bleu", "ribes", "cps", "seconds", "sentences")
+ORIGIN = ("run", "split", "beam")  # columns after those, the same in each row
+
+
+class Point(NamedTuple):
+    """A split, decoded under one threshold."""
+
+    tau: float
+    bleu: float  # 0-100
+    ribes: float | None  # 0-1; None where a reference is empty
+    cps: float  # score computations a step
+    seconds: float  # of decoding
+    sentences: int
+
+
+def sweep(
+    translator: Translator,
+    set_threshold: Callable[[float], None],
+    taus: Iterable[float],
+    sources: Sequence[str],
+    references: Sequence[str],
+    report: Callable[[Point], None] = lambda _: None,
+) -> list[Point]:
+    """Translate raw lines under each threshold; count, clock and score.
+
+    Args:
+        translator: Does the work.
+        set_threshold: Sets the threshold of its model.
+        taus: Thresholds.
+        sources: Raw lines.
+        references: Raw lines, one each.
+        report: Called with each point.
+
+    Raises:
+        RunError: The model is broken.
+    """
+    translator.translate(sources[:WARM_UP])
+    target = translator.pipeline.target
+    config = ScoreConfig(ribes=all(target.words(line) for line in references))
+    scorer = run_scorer(target, "the references", references, config)
+    points = []
+    for tau in taus:
+        set_threshold(tau)
+        evaluation, _ = evaluate_run(translator, scorer, sources)
+        points.append(
+            Point(
+                tau=tau,
+                bleu=evaluation.bleu.value,
+                ribes=evaluation.ribes.value if evaluation.ribes else None,
+                cps=evaluation.cps or 0.0,
+                seconds=evaluation.decoding_seconds or 0.0,
+                sentences=evaluation.sentences,
+            )
+        )
+        report(points[-1])
+    return points
+
+
+def smallest_within(
+    points: Sequence[Point], loss: float, baseline: float | None = None
+) -> Point | None:
+    """Return the point of the smallest tau that loses at most so many BLEU; None if all lose more.
+
+    Args:
+        points: Of a sweep.
+        loss: BLEU that may be lost.
+        baseline: BLEU to compare with; without it, that of the point without threshold.
+
+    Raises:
+        ValueError: There is neither.
+    """
+    if baseline is None:
+        baseline = next((point.bleu for point in points if point.tau == math.inf), None)
+    if baseline is None:
+        raise ValueError("no point has tau = inf to compare with")
+    enough = [point for point in points if point.bleu >= baseline - loss]
+    return min(enough, key=lambda point: point.tau, default=None)
+
+
+def as_csv(points: Sequence[Point], origin: Sequence[object] = ()) -> str:
+    """Return a table with a header, numbers unrounded.
+
+    Args:
+        points: Of a sweep.
+        origin: What the sweep is of, as ``ORIGIN`` has it, or nothing.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS + ORIGIN[: len(origin)])
+    writer.writerows([*point, *origin] for point in points)
+    return text.getvalue()

@@ -1,0 +1,170 @@
+"""Learning curves: what ``metrics.csv`` of some runs says, overlaid."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nmtflex.errors import OptionError, RunError
+from nmtflex.figures.style import canvas, head, legend, legend_label, line_style, look
+from nmtflex.runs.run import RunFolder
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# What can be drawn: the column of metrics.csv, and what stands at the axis.
+METRICS = {
+    "loss": ("loss", "loss (nats a target token)"),
+    "perplexity": ("perplexity", "perplexity (a target token)"),
+    "bleu": ("bleu", "BLEU (0 to 100)"),
+    "gate": ("gate_mean", "mean gate (0 open, 1 strict)"),
+    "cps": ("cps", "CPS (score computations a step)"),
+}
+USUAL = ("loss", "perplexity", "bleu")
+STEEP = 20  # ratio of a metric's values from which its axis is logarithmic
+LONG = 3 * 3600  # seconds from which time is told in hours
+
+
+class Row(NamedTuple):
+    """A row of ``metrics.csv``; columns that are empty are left out."""
+
+    update: int
+    seconds: float
+    split: str
+    values: dict[str, float]
+
+
+Named = Sequence[tuple[str, Sequence[Row]]]  # what runs reported, each with its name
+
+
+def read_metrics(folder: RunFolder) -> list[Row]:
+    """Read a run's ``metrics.csv``.
+
+    Raises:
+        RunError: The run has none, or none with numbers.
+    """
+    path = folder.metrics
+    if not path.is_file():
+        raise RunError(f"{folder.path} has no {path.name}: nmtflex train writes it")
+    try:
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RunError(f"{path}: not the metrics of a training: not UTF-8") from error
+    except csv.Error as error:
+        raise RunError(f"{path}: not the metrics of a training: {error}") from error
+    found = []
+    for number, row in enumerate(rows, start=2):
+        try:
+            values = {column: float(row[column]) for column, _ in METRICS.values() if row[column]}
+            found.append(Row(int(row["update"]), float(row["seconds"]), row["split"], values))
+        except (KeyError, TypeError, ValueError) as error:
+            raise RunError(
+                f"{path}:{number}: not a row of the metrics of a training: {error}"
+            ) from error
+    if not found:
+        raise RunError(f"{path} has no rows yet; let nmtflex train reach a validation")
+    return found
+
+
+def points(
+    rows: Sequence[Row], metric: str, split: str, by_time: bool
+) -> tuple[list[float], list[float]]:
+    """Return where a curve goes: updates or seconds, and the values of a metric."""
+    column = METRICS[metric][0]
+    chosen = [row for row in rows if row.split == split and column in row.values]
+    places = [row.seconds if by_time else float(row.update) for row in chosen]
+    return places, [row.values[column] for row in chosen]
+
+
+def present(runs: Named, asked: Sequence[str] | None) -> list[str]:
+    """Return the metrics to draw: those asked for, or the usual ones that a run has.
+
+    Raises:
+        OptionError: A run has nothing of a metric that is asked for.
+        RunError: There are no usual ones.
+    """
+
+    def has(rows: Sequence[Row], metric: str) -> bool:
+        return any(METRICS[metric][0] in row.values for row in rows)
+
+    if asked is None:
+        found = [name for name in USUAL if any(has(rows, name) for _, rows in runs)]
+        if not found:
+            raise RunError(f"the metrics of {runs[0][0]} have no {', '.join(USUAL)}")
+        return found
+    for metric in asked:
+        for run, rows in runs:
+            if not has(rows, metric):
+                raise OptionError(f"--y {metric}: the metrics of {run} have no {metric}")
+    return list(asked)
+
+
+@look()
+def learning(runs: Named, metrics: Sequence[str], by_time: bool, caption: str) -> Figure:
+    """Draw a panel a metric: a line a run for validation, and a thin one for training.
+
+    Args:
+        runs: What each run reported, with its name.
+        metrics: Keys of ``METRICS``.
+        by_time: Along the time of training and validation, instead of updates.
+        caption: Split and settings.
+    """
+    figure = canvas(max(4.5, 3.2 * len(metrics)), 3.6)
+    panels = figure.subplots(1, len(metrics), squeeze=False, sharex=True)[0]
+    longest = max(rows[-1].seconds for _, rows in runs)
+    unit, seconds = ("hours", 3600) if longest > LONG else ("minutes", 60)
+    for axes, metric in zip(panels, metrics, strict=True):
+        for number, (run, rows) in enumerate(runs):
+            _draw_run(axes, rows, metric, by_time, seconds, run, number)
+        values = [y for line in axes.lines for y in line.get_ydata()]
+        if metric == "perplexity" and max(values) > STEEP * min(values):
+            _powers(axes)
+        axes.set_xlabel(f"time of training and validation ({unit})" if by_time else "updates")
+        axes.set_ylabel(METRICS[metric][1])
+        axes.grid(alpha=0.3)
+    if len(runs) > 1:  # the caption names one alone
+        legend(figure, panels)
+    shown = [name.upper() if name in ("bleu", "cps") else name for name in metrics]
+    what = f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
+    head(figure, f"Learning curves: {what} by {'time' if by_time else 'updates'}", caption)
+    return figure
+
+
+def _powers(axes: Axes) -> None:
+    """Make an axis logarithmic, with plain numbers."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _draw_run(
+    axes: Axes,
+    rows: Sequence[Row],
+    metric: str,
+    by_time: bool,
+    seconds: int,
+    run: str,
+    number: int,
+) -> None:
+    """Draw the lines of a run in one panel."""
+    style, named = line_style(number), False
+    for split in ("valid", "train"):
+        places, values = points(rows, metric, split, by_time)
+        if not values:
+            continue
+        name: dict[str, Any] = {} if named else {"label": legend_label(run)}
+        thin: dict[str, Any] = {"color": style["color"], "lw": 0.8, "alpha": 0.5}
+        axes.plot(
+            [place / seconds for place in places] if by_time else places,
+            values,
+            **(style if split == "valid" else thin),
+            **name,
+        )
+        named = True

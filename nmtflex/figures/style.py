@@ -1,0 +1,167 @@
+"""How figures look: colours, sizes, head and caption."""
+
+from __future__ import annotations
+
+import contextlib
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+from nmtflex.figures.fonts import FAMILIES, GENERIC, register
+from nmtflex.text.visible import visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito, "Color Universal Design" (2008): told apart by the colour-blind. Yellow is left
+# out, too light for a line on white.
+BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"
+PINK, AMBER, SKY, BLACK = "#cc79a7", "#e69f00", "#56b4e9", "#000000"
+COLOURS = (BLUE, ORANGE, GREEN, PINK, AMBER, SKY, BLACK)
+MARKERS = "osD^vPX*"  # as many as make, with seven colours, 56 different lines
+GREY, PALE = "#555555", "#dddddd"
+
+TEXT = 9.0  # points
+CELL = 0.27  # inches that a token takes along an axis
+LONGEST_SIDE = 40.0  # inches; beyond it cells and labels shrink
+LONGEST_LABEL = 28  # characters of a token
+KEPT = "\u00a0"  # a space at which a caption is not broken
+
+
+@contextlib.contextmanager
+def look() -> Iterator[None]:
+    """Make a function draw, or save, in the style of all figures: a decorator."""
+    import matplotlib as mpl
+
+    register()
+    settings: dict[Any, Any] = {
+        "font.family": [*FAMILIES, GENERIC],
+        "font.sans-serif": [FAMILIES[0]],
+        "font.size": TEXT,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.labelsize": TEXT,
+        "legend.fontsize": TEXT - 1,
+        "legend.frameon": False,
+        "text.parse_math": False,  # "$" is a token like any other
+        "svg.fonttype": "none",  # text stays text
+        "pdf.fonttype": 42,
+    }
+    with mpl.rc_context(settings):
+        yield
+
+
+def canvas(width: float, height: float) -> Figure:
+    """Return an empty figure of so many inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def head(figure: Figure, title: str, caption: str) -> None:
+    """Write what a figure shows above it, and run, split and settings below it."""
+    above = textwrap.fill(title, max(24, int(10.5 * figure.get_figwidth())))
+    figure.suptitle(above, fontsize=TEXT + 3, x=0.01, ha="left")
+    facts = [
+        fact.replace(" ", KEPT) if len(fact) <= LONGEST_LABEL else fact
+        for fact in visible(caption).split(" · ")
+    ]
+    width = max(30, int(15 * figure.get_figwidth()))
+    lines = textwrap.wrap(f"{KEPT}· ".join(facts), width, break_long_words=False)
+    text = "\n".join(lines).replace(KEPT, " ")
+    figure.supxlabel(text, fontsize=TEXT - 1, color=GREY, x=0.01, ha="left")
+
+
+def line_style(number: int) -> dict[str, Any]:
+    """Return colour and marker of the n-th of several lines."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "markersize": 4.5,
+    }
+
+
+def legend_label(text: str) -> str:
+    """Return a label that a legend shows: matplotlib hides what begins with an underscore."""
+    text = visible(text)
+    return f" {text}" if text.startswith("_") else text
+
+
+def legend(figure: Figure, panels: Iterable[Axes]) -> None:
+    """Name the lines of all panels, each once, to the right of them."""
+    named: dict[str, Any] = {}
+    for axes in panels:
+        for handle, text in zip(*axes.get_legend_handles_labels(), strict=True):
+            named.setdefault(text, handle)
+    names = [text if len(text) <= LONGEST_LABEL else text.replace(", ", ",\n") for text in named]
+    lines = [line for several in names for line in several.split("\n")]
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(
+        width + 0.5 + max(map(inches, lines), default=0.0), max(height, 0.7 + 0.2 * len(lines))
+    )
+    figure.legend(list(named.values()), names, loc="outside right upper")
+
+
+def side(count: int, least: float = 0.0) -> float:
+    """Return the inches that so many tokens take."""
+    return min(LONGEST_SIDE, max(least, CELL * count))
+
+
+def put_tokens(axes: Axes, axis: Literal["x", "y"], tokens: Sequence[str], length: float) -> None:
+    """Label the places 0, 1, ... of an axis, ``length`` inches long, with tokens.
+
+    Along x, labels that do not fit side by side stand upright.
+    """
+    cell = 72 * length / max(1, len(tokens))  # points
+    size = min(TEXT, 0.8 * cell)
+    labels = [label(token) for token in tokens]
+    drawn = axes.xaxis if axis == "x" else axes.yaxis
+    drawn.set_ticks(range(len(tokens)), labels, fontsize=size)
+    drawn.set_tick_params(length=0, pad=3)
+    if axis == "x" and any(ems(text) * size > 0.9 * cell for text in labels):
+        drawn.set_tick_params(rotation=90)
+
+
+def label(token: str) -> str:
+    """Return a token as an axis shows it: spaces to be seen, and not too long."""
+    text = visible(token)
+    if text.isspace():
+        return "␣" * len(text)
+    return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
+
+
+def ems(text: str) -> float:
+    """Estimate a text's width in units of its font size."""
+    return sum(1.0 if unicodedata.east_asian_width(one) in "WF" else 0.62 for one in text)
+
+
+def inches(text: str) -> float:
+    """Estimate the width of a line of text."""
+    return ems(text) * TEXT / 72
+
+
+def longest(tokens: Sequence[str]) -> float:
+    """Estimate the inches of the longest of some tokens as axes label them."""
+    return max((inches(label(token)) for token in tokens), default=0.0)
+
+
+def tell_apart(facts: Sequence[dict[str, str]]) -> tuple[list[str], str]:
+    """Part what several lines of a figure share, for the caption, from what names each of them.
+
+    Args:
+        facts: Of each line, under the same names in the same order: run, split, beam.
+
+    Returns:
+        A label a line (its first fact where all lines have the same), and the shared facts.
+    """
+    alike = [name for name in facts[0] if all(a[name] == b[name] for a, b in pairwise(facts))]
+    shared = [facts[0][name] for name in alike if facts[0][name]]
+    labels = [
+        ", ".join(text for name, text in fact.items() if name not in alike and text)
+        or next(iter(fact.values()))
+        for fact in facts
+    ]
+    return labels, " · ".join(shared)

@@ -1,0 +1,1 @@
+"""Modules made of operations, with weights; encoders, attention and decoders are made of them."""

@@ -1,0 +1,1 @@
+"""Decoders: each makes the vectors that predict the next word."""

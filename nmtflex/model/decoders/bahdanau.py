@@ -1,0 +1,103 @@
+"""The decoder of Bahdanau, Cho and Bengio: attend first, then advance the cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nmtflex.attention import Attention, State, Trace
+from nmtflex.layers.cells import Stack
+from nmtflex.layers.linear import Linear, Product
+from nmtflex.model.decoders.base import Decoder
+
+
+class DeepOutput(nn.Module):
+    """Predict from the new state, the previous word and the context.
+
+    Bahdanau, Cho and Bengio (2015), eq. 4 and appendix A.2.2, each t[t] the larger one of a pair::
+
+        u[t] = U h[t] + V i[t] + C c[t] + b          2 D units
+        t[t] = max of u[t, 2j] and u[t, 2j + 1]      D units, j = 0 .. D - 1
+
+    Departure: the appendix has the old state h[t-1] here; eq. 4 has the new one, and so have we.
+
+    Args:
+        embedding_size: E, units of i[t].
+        context_size: C, units of c[t].
+        size: D.
+    """
+
+    def __init__(self, embedding_size: int, context_size: int, size: int) -> None:
+        super().__init__()
+        self.words = Linear(embedding_size, 2 * size)  # known for all steps beforehand
+        self.joint = Product(size + context_size, 2 * size, bias=False)
+
+    def forward(self, words: Tensor, h: Tensor, context: Tensor) -> Tensor:
+        """Return t[t] [N, D] from ``words(i[t])`` [N, 2 D], h[t] [N, D] and c[t] [N, C]."""
+        joined = words + self.joint(torch.cat([h, context], dim=1))
+        return joined.unflatten(1, (-1, 2)).amax(2)
+
+
+class BahdanauDecoder(Decoder):
+    """Attend with the old state, feed the context into the cell, predict from the new state.
+
+    Shu and Nakayama, section 4.1, after Bahdanau, Cho and Bengio (2015)::
+
+        c[t] = attention(h[t-1], i[t])
+        h[t] = cell([i[t]; c[t]], h[t-1])
+        p(y[t]) = softmax(W h[t] + b)
+
+    Bahdanau et al. predict from t[t] of ``DeepOutput`` instead of h[t], which sees the previous
+    word and the context, too.
+
+    Args:
+        stack: The cells.
+        attention: The mechanism.
+        encoded_size: Units of the encoder's final state.
+        size: D, also the units of the output vector.
+        deep: The deep output, or None to predict from h[t] alone.
+    """
+
+    def __init__(
+        self,
+        stack: Stack,
+        attention: Attention,
+        encoded_size: int,
+        size: int,
+        deep: DeepOutput | None,
+    ) -> None:
+        super().__init__(stack, attention, encoded_size, size, size)
+        self.deep = deep
+        if deep is not None:
+            self.word_size += deep.words.out_features
+
+    def input_gates(self, embedded: Tensor) -> Tensor:
+        """Return the words' side of the gates and of the deep output; see ``Decoder``."""
+        gates = super().input_gates(embedded)
+        if self.deep is None:
+            return gates
+        return torch.cat([gates, self.deep.words(embedded)], dim=-1)
+
+    def forward(
+        self,
+        gates: Tensor,
+        feedback: Tensor,
+        memory: Any,
+        rows: Tensor | None,
+        state: State,
+        trace: bool = False,
+    ) -> tuple[Tensor, State, Trace | None]:
+        """Advance one step; see ``Decoder.forward``."""
+        cells, attending = state[: self.stack.state_size], state[self.stack.state_size :]
+        context, attending, seen = self.attention(
+            cells[self.stack.top], feedback, memory, rows, attending, trace
+        )
+        if self.deep is None:
+            cells = self.stack(gates, context, cells)
+            return cells[self.stack.top], cells + attending, seen
+        gates, words = gates.tensor_split((-self.deep.words.out_features,), dim=1)
+        cells = self.stack(gates, context, cells)
+        output = self.deep(words, cells[self.stack.top], context)
+        return output, cells + attending, seen

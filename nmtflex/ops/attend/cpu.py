@@ -1,0 +1,270 @@
+"""Windowed attention on the CPU: loops that score, weigh and sum where the memory lies.
+
+The loops make no tensor of [N, S, A]: the forward pass keeps the weights of each window, [N, W],
+and the backward pass computes the rest anew. Everything runs in float32, or in float64 for float64
+keys. Results are the same bit for bit at any number of threads.
+
+Legend: B sentences, S source positions, N hypotheses, W positions of the widest window, A units of
+a key, H units of a value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from nmtflex.ops.arrays import Arriving, Inputs, Leaving, Whole
+from nmtflex.ops.attend import loops, reference, windows
+from nmtflex.ops.attend.cpu_gather import gradients
+from nmtflex.ops.attend.gather import Gather, Note, find_gather, note
+from nmtflex.ops.attend.operation import Attended, Damping, Penalty, Source, Window, whole_sentences
+from nmtflex.ops.tensors import precise
+from nmtflex.ops.threads import run, threads_for
+
+
+class Layout(NamedTuple):
+    """What is read and how: all that has no gradient."""
+
+    rows: Whole  # [N]
+    start: Whole  # [N]
+    stop: Whole  # [N]
+    widest: int  # W
+    shares: Whole  # hypotheses of each thread, [threads + 1]
+    penalty_spread: float  # 2 sigma^2 of the penalty
+    damping_spread: float  # 2 sigma^2 of the damping
+
+
+class Operands(NamedTuple):
+    """What has a gradient, in one format and each in one piece of memory."""
+
+    query: Tensor  # [N, A]
+    v: Tensor | None  # [A]
+    keys: Tensor  # [B, S, A]
+    values: Tensor  # [B, S, H]
+    gate: Tensor | None  # [N], of the penalty
+    focus: Tensor | None  # [N], of the penalty
+    centre: Tensor | None  # [N], of the damping
+
+
+def make_source(keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
+    """Lay keys and values out for the loops; see ``nmtflex.kernels.make_source``."""
+    dtype = precise(keys.dtype)
+    keys, values = Gather.apply(keys, values, dtype, gradients)  # type: ignore[no-untyped-call]
+    return Source(keys, values, lengths)
+
+
+def attend(
+    query: Tensor,
+    source: Source,
+    rows: Tensor | None = None,
+    v: Tensor | None = None,
+    window: Window | None = None,
+    penalty: Penalty | None = None,
+    damping: Damping | None = None,
+    trace: bool = False,
+) -> Attended:
+    """Attend within windows; see ``nmtflex.kernels.attend``."""
+    gather = find_gather(source.keys, source.values)
+    layout = _lay_out(source, rows, window or whole_sentences(source, rows), penalty, damping)
+    gate, focus, _ = penalty or (None, None, 0.0)
+    centre, _ = damping or (None, 0.0)
+    dtype = precise(source.keys.dtype)
+    parts = (query, v, source.keys, source.values, gate, focus, centre)
+    alike: list[Any] = [None if part is None else part.to(dtype).contiguous() for part in parts]
+    operands = Operands(*alike)
+    _check_shapes(operands, layout)
+    if torch.is_grad_enabled():
+        context, new_focus, weights = _Attend.apply(layout, gather, *operands)  # type: ignore[no-untyped-call]
+    else:
+        context, new_focus, weights, _ = _forward(layout, operands)
+    if not trace:
+        return Attended(context, new_focus, None)
+    laid_out = weights.new_zeros(len(weights), source.keys.shape[1])
+    windows.spread(weights.numpy(), layout.start, layout.stop, laid_out.numpy())
+    return Attended(context, new_focus, laid_out)
+
+
+def _lay_out(
+    source: Source,
+    rows: Tensor | None,
+    window: Window,
+    penalty: Penalty | None,
+    damping: Damping | None,
+) -> Layout:
+    """Check what is to be read, and share it among threads.
+
+    Raises:
+        ValueError: A hypothesis reads outside of the memory, or nothing.
+    """
+    num_sentences, length, size = source.keys.shape
+    start, stop = (np.ascontiguousarray(bound.numpy(), dtype=np.int64) for bound in window)
+    of = np.arange(len(start))
+    if rows is not None:
+        of = np.ascontiguousarray(rows.numpy(), dtype=np.int64)
+    if not len(of) == len(start) == len(stop):
+        raise ValueError(f"{len(of)} rows, {len(start)} first positions and {len(stop)} ends")
+    widest, total = windows.check(of, start, stop, num_sentences, length)
+    if widest < 0:
+        n = -1 - widest
+        raise ValueError(
+            f"hypothesis {n} reads positions {start[n]} to {stop[n]} of sentence {of[n]}, "
+            f"where there are {length} positions of {num_sentences} sentences"
+        )
+    threads = threads_for(total * (size + source.values.shape[2]))
+    shares = windows.share(start, stop, total, threads)
+    return Layout(of, start, stop, widest, shares, _spread(penalty), _spread(damping))
+
+
+def _spread(distance: Penalty | Damping | None) -> float:
+    """Return 2 sigma^2."""
+    return 1.0 if distance is None else 2 * distance.sigma**2
+
+
+def _check_shapes(operands: Operands, layout: Layout) -> None:
+    """Refuse what the loops would read beyond its end.
+
+    Raises:
+        ValueError: A tensor does not fit the keys or the window.
+    """
+    num_hypotheses, (num_sentences, length, size) = len(layout.start), operands.keys.shape
+    each = (num_hypotheses,)
+    shapes = {
+        "query": (*each, size),
+        "v": (size,),
+        "values": (num_sentences, length, operands.values.shape[-1]),
+        "gate": each,
+        "focus": each,
+        "centre": each,
+    }
+    for name, shape in shapes.items():
+        part = getattr(operands, name)
+        if part is not None and part.shape != shape:
+            raise ValueError(f"{name} has shape {tuple(part.shape)}, and {shape} is wanted")
+
+
+def _inputs(layout: Layout, operands: Operands) -> Inputs:
+    """Return the arrays of layout and operands."""
+    nothing = operands.keys.detach()[:0, 0, 0]
+    query, v, keys, values, gate, focus, centre = (
+        (nothing if part is None else part.detach()).numpy() for part in operands
+    )
+    return Inputs(
+        query=query,
+        v=v,
+        keys=keys,
+        values=values,
+        rows=layout.rows,
+        start=layout.start,
+        stop=layout.stop,
+        gate=gate,
+        focus=focus,
+        centre=centre,
+        penalty_spread=layout.penalty_spread,
+        damping_spread=layout.damping_spread,
+    )
+
+
+def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return context [N, H] and focus [N]; the weights [N, W], after and before the damping."""
+    num_hypotheses, size = len(operands.query), operands.values.shape[2]
+    plain = operands.query.new_empty(num_hypotheses, layout.widest)
+    weights = plain if operands.centre is None else torch.empty_like(plain)
+    context, focus = plain.new_empty(num_hypotheses, size), plain.new_empty(num_hypotheses)
+    run(
+        loops.forward,
+        len(layout.shares) - 1,
+        _inputs(layout, operands),
+        layout.shares,
+        *(part.numpy() for part in (plain, weights, context, focus)),
+    )
+    return context, focus, weights, plain
+
+
+class _Attend(torch.autograd.Function):
+    """The loops, forward and backward."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, layout: Layout, gather: Any, *tensors: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Attend; ``tensors`` are ``Operands``.
+
+        Returns:
+            Context [N, H], focus [N], and the weights [N, W], which have no gradient.
+        """
+        operands = Operands(*tensors)
+        context, focus, weights, plain = _forward(layout, operands)
+        ctx.layout, ctx.gather = layout, gather
+        ctx.save_for_backward(plain, weights, *operands)
+        ctx.mark_non_differentiable(weights)
+        ctx.set_materialize_grads(False)
+        return context, focus, weights
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, grad_context: Tensor | None, grad_focus: Tensor | None, _: None
+    ) -> tuple[Any, ...]:
+        """Return the gradients of the operands; ``gather`` makes those of keys and values."""
+        layout = ctx.layout
+        plain, weights, *tensors = ctx.saved_tensors
+        operands = Operands(*tensors)
+        query, v, keys, values, gate, focus, centre = operands
+        grad_context = _given(grad_context, plain.new_zeros(len(query), values.shape[2]))
+        grad_focus = _given(grad_focus, plain.new_zeros(len(query)))
+        scores, of_query, of_v = (torch.empty_like(like) for like in (plain, query, query))
+        of_gate, of_focus, of_centre = plain.new_empty(3, len(query)).unbind(0)
+        leaving = (scores, of_query, of_v, of_gate, of_focus, of_centre)
+        run(
+            loops.backward_queries,
+            len(layout.shares) - 1,
+            _inputs(layout, operands),
+            layout.shares,
+            plain.numpy(),
+            Arriving(grad_context.numpy(), grad_focus.numpy()),
+            Leaving(*(part.numpy() for part in leaving)),
+        )
+        step = Note(query, v, layout.rows, layout.start, layout.stop, weights, scores, grad_context)
+        of_keys = of_values = None
+        if ctx.gather is not None:
+            note(ctx.gather, step)
+        elif keys.requires_grad or values.requires_grad:
+            of_keys, of_values = gradients([step], keys, values)
+        return (
+            None,
+            None,
+            of_query,
+            None if v is None else of_v.sum(0),
+            of_keys,
+            of_values,
+            None if gate is None else of_gate,
+            None if focus is None else of_focus,
+            None if centre is None else of_centre,
+        )
+
+
+def _given(grad: Tensor | None, zeros: Tensor) -> Tensor:
+    """Return a gradient in one piece of memory; zeros where none has arrived."""
+    return zeros if grad is None else grad.contiguous()
+
+
+def window_below(tau: float, penalty: Penalty, lengths: Tensor) -> Window:
+    """Return the positions with a penalty below tau; see ``nmtflex.ops.attend``."""
+    if penalty.gate.requires_grad:
+        return reference.window_below(tau, penalty, lengths)
+    start, stop = torch.empty_like(lengths), torch.empty_like(lengths)
+    kind = penalty.gate.numpy().dtype.type
+    windows.below(
+        kind(min(tau, torch.finfo(penalty.gate.dtype).max)),
+        penalty.gate.numpy(),
+        penalty.focus.detach().numpy(),
+        kind(2 * penalty.sigma**2),
+        lengths.numpy(),
+        start.numpy(),
+        stop.numpy(),
+    )
+    return Window(start, stop)

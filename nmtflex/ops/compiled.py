@@ -1,0 +1,66 @@
+"""How the loops of ``loops`` become machine code, once a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import float32, njit
+from numba.extending import overload
+
+from nmtflex.compiling import watch_numba
+from nmtflex.ops.code_cache import CodeCache
+
+watch_numba()
+
+# A division by zero gives inf or NaN, as in numpy: a test for it would keep loops from running on
+# vectors. Products and sums fuse. Nothing may assume that NaN and infinity do not come.
+EXACT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+# Besides, sums may be taken in another order, which a sum over vectors is.
+SUMS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
+
+
+# Every operation is rounded for itself, as PyTorch's are.
+ROUNDED: dict[str, Any] = {"error_model": "numpy"}
+
+
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function when it is first called from another compiled one.
+
+    It is always put into its caller: left by itself there would be two versions of it, and the
+    process that compiles would run another than those that find the code on disk, with results
+    that differ in the last bit.
+    """
+    return njit(forceinline=True, **options)
+
+
+def entry(parallel: bool = False, rounding: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function that Python calls, and keep the code on disk for the next process.
+
+    ``code_cache`` says where it is kept. With ``rounding`` the code is ``ROUNDED``.
+    """
+    options = ROUNDED if rounding else SUMS
+
+    def compile_lazily(function: Callable[..., Any]) -> Any:
+        loop = njit(function, parallel=parallel, **options)
+        loop._cache = CodeCache(function)  # what cache=True would set to numba's own
+        return loop
+
+    return compile_lazily
+
+
+def by_format(function: Any, single: Callable[..., Any]) -> None:
+    """Let compiled code that calls ``function(x)`` run ``single`` where x is float32."""
+    single, other = compiled(**EXACT)(single), compiled(**EXACT)(function)
+
+    def choose(x):  # type: ignore[no-untyped-def]  # numba compares names and types of arguments
+        def run_single(x):  # type: ignore[no-untyped-def]
+            return single(x)
+
+        def run_other(x):  # type: ignore[no-untyped-def]
+            return other(x)
+
+        return run_single if x == float32 else run_other
+
+    options: Any = EXACT
+    overload(function, jit_options=options)(choose)

@@ -1,0 +1,35 @@
+"""The loop of dropout on the CPU, compiled by numba; ``dropout`` calls it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from nmtflex.ops.arrays import Array, Whole
+from nmtflex.ops.compiled import SUMS, compiled, entry
+from nmtflex.ops.draws import drawn
+
+
+@entry(parallel=True)
+def drop(x: Array, left: Array, p: float, seed: int, shares: Whole) -> None:
+    """Set a share of all numbers to 0, and divide the others by 1 - p.
+
+    Args:
+        x: [M].
+        left: [M], becomes x / (1 - p), or 0.
+        p: The share.
+        seed: From 0 up to 2^63 - 1.
+        shares: Where the numbers of each thread begin and end.
+    """
+    for share in prange(shares.shape[0] - 1):
+        _drop_share(x, left, p, seed, shares[share], shares[share + 1])
+
+
+@compiled(**SUMS)
+def _drop_share(x: Array, left: Array, p: float, seed: int, first: int, last: int) -> None:
+    low, high = np.uint32(seed), np.uint32(seed >> 32)
+    least = np.uint32(p * 2.0**32)
+    scale, nothing = x.dtype.type(1 / (1 - p)), x.dtype.type(0)
+    for i in range(first, last):
+        # A product with 0, so that NaN and infinity stay in sight.
+        left[i] = x[i] * (scale if drawn(np.uint32(i), low, high) >= least else nothing)

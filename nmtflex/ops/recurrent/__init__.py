@@ -1,0 +1,41 @@
+"""What a recurrent cell and a gate make of their products, as one operation instead of many.
+
+Legend: N rows, D units of a cell, A units of a gate.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from nmtflex.ops.dispatch import implementation
+
+
+def lstm(product: Tensor, summand: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """Advance a long short-term memory by one step.
+
+    In equations, with the gates i, f, g, o in this order in ``product + summand``, D of each::
+
+        c' = sigmoid(f) c + sigmoid(i) tanh(g)
+        h' = sigmoid(o) tanh(c')
+
+    Args:
+        product: [N, 4 D], one side of the gates.
+        summand: [N, 4 D], or [4 D] for all rows: the other side.
+        c: [N, D].
+
+    Returns:
+        h' and c', [N, D] each, in float32 at least: bfloat16 would lose what c adds up.
+    """
+    return implementation("recurrent", product.device).lstm(product, summand, c)
+
+
+def gate(state: Tensor, word: Tensor | None, v: Tensor, bias: Tensor | None) -> Tensor:
+    """Return sigmoid(v . tanh(state + word) + bias), [N] in float32 at least.
+
+    Args:
+        state: [N, A].
+        word: [N, A], or None.
+        v: [A].
+        bias: [1], or None.
+    """
+    return implementation("recurrent", state.device).gate(state, word, v, bias)

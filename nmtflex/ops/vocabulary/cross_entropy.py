@@ -1,0 +1,124 @@
+"""Softmax cross-entropy without the logits of a whole batch.
+
+A batch's logits and their gradient, [tokens, V] each, are most of the memory of a training step,
+and their pages are new to the machine at every update. Here a chunk of tokens at a time goes the
+whole way, from logits to loss to gradients, in one buffer that is used again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from nmtflex.ops.heap import ROWS, rounded
+from nmtflex.ops.linear.products import times
+from nmtflex.ops.vocabulary import aligned, cross_entropy_rows
+
+CHUNK = 1 << 21  # logits at once: 8 MB in float32
+LEAST_ROWS = 256  # tokens at once, fewer of which make slow products
+
+
+def cross_entropy(
+    hidden: Tensor, weight: Tensor, bias: Tensor, references: Tensor, smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Return sums of the cross-entropy of softmax(weight hidden + bias), in nats.
+
+    With label smoothing e the target is 1 - e at the reference, and e / V at each of the V words.
+
+    Args:
+        hidden: [M, O].
+        weight: [V, O]. Products run in autocast's format, sums in float32 at least.
+        bias: [V].
+        references: [M] word ids.
+        smoothing: e, 0 for none.
+
+    Returns:
+        The smoothed sum [], with gradient, and the plain one [], without.
+    """
+    return _CrossEntropy.apply(hidden, weight, bias, references, smoothing)  # type: ignore[no-untyped-call]
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """Makes the gradients on the way: they are linear in that of the sum, so they can wait."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, references: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        """Return both sums; see ``cross_entropy``."""
+        device = hidden.device.type
+        dtype = hidden.dtype
+        if torch.is_autocast_enabled(device):
+            dtype = torch.get_autocast_dtype(device)
+        with torch.autocast(device, enabled=False):
+            batch = _Batch(hidden.to(dtype), weight.to(dtype), bias)
+            gradients = any(ctx.needs_input_grad)
+            if gradients:
+                batch.make_room()
+            for rows in batch.chunks():
+                batch.add(rows, references[rows], smoothing, gradients)
+        if gradients:
+            ctx.save_for_backward(
+                batch.grad_hidden[: len(hidden)].to(hidden.dtype),
+                batch.grad_weight.to(weight.dtype),
+                batch.grad_bias,
+            )
+        ctx.mark_non_differentiable(batch.plain)
+        return batch.smoothed, batch.plain
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, _: None) -> tuple[Tensor | None, ...]:
+        """Return the gradients of hidden vectors, weight and bias."""
+        return (*(grad * part for part in ctx.saved_tensors), None, None)
+
+
+class _Batch:
+    """The sums and gradients of a batch, chunk by chunk.
+
+    Args:
+        hidden: [M, O].
+        weight: [V, O], alike in format.
+        bias: [V], in the format of the sums.
+    """
+
+    def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
+        self.hidden, self.weight, self.bias = rounded(hidden), weight, bias
+        self.smoothed, self.plain = bias.new_zeros(()), bias.new_zeros(())
+
+    def make_room(self) -> None:
+        """Make room for gradients, which a validation needs none of."""
+        self.grad_hidden = torch.empty_like(self.hidden)
+        self.grad_weight = torch.zeros_like(self.weight, dtype=self.bias.dtype)
+        self.grad_bias = torch.zeros_like(self.bias)
+
+    def chunks(self) -> list[slice]:
+        """Part the M tokens."""
+        words = len(self.weight)
+        rows = max(LEAST_ROWS, CHUNK // words // ROWS * ROWS)
+        self.aligned = aligned(self.weight)
+        return [slice(first, first + rows) for first in range(0, len(self.hidden), rows)]
+
+    def add(self, rows: slice, references: Tensor, smoothing: float, gradients: bool) -> None:
+        """Add the tokens ``rows``, whose words are ``references``; the last rows may have none."""
+        hidden = self.hidden[rows]
+        logits = times(hidden, self.aligned)[:, : len(self.weight)].to(self.bias.dtype)
+        count = len(references)
+        smoothed, plain = cross_entropy_rows(
+            logits[:count], self.bias, references, smoothing, gradients
+        )
+        self.smoothed += smoothed
+        self.plain += plain
+        if not gradients:
+            return
+        logits[count:] = 0
+        self.grad_bias += logits.sum(0)
+        grads = logits.to(hidden.dtype)
+        torch.mm(grads, self.weight, out=self.grad_hidden[rows])
+        if grads.dtype == self.grad_weight.dtype:
+            self.grad_weight.addmm_(grads.t(), hidden)
+        else:
+            self.grad_weight += grads.t() @ hidden

@@ -1,0 +1,1 @@
+"""Run folders: options, weights, text pipeline; how one is read and opened."""

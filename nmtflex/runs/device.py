@@ -1,0 +1,68 @@
+"""Where numbers are computed: device, number format, threads."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from nmtflex.config import DeviceConfig
+from nmtflex.errors import OptionError
+from nmtflex.ops.heap import keep_less
+
+
+def open_device(config: DeviceConfig) -> torch.device:
+    """Choose the device and set the number of threads.
+
+    Raises:
+        OptionError: The device is not there or has no bfloat16.
+    """
+    keep_less()
+    torch.set_num_threads(config.threads or _default_threads())
+    name = config.device
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    device = torch.device(name)
+    if device.type == "cuda":
+        _open_gpu(device, config)
+    elif torch.get_num_threads() > 1:
+        # Imported where needed: numba takes half a second, and forbids to fork.
+        from nmtflex.ops.waiting import watch
+
+        watch()
+    return device
+
+
+def _open_gpu(device: torch.device, config: DeviceConfig) -> None:
+    """Make a GPU the current one, and let products of float32 use its tensor cores (TF32).
+
+    Raises:
+        OptionError: It is not there or has no bfloat16.
+    """
+    count = torch.cuda.device_count()
+    if (device.index or 0) >= count:
+        raise OptionError(f"--device {config.device}: {count} CUDA devices found; use cpu")
+    if device.index is not None:
+        torch.cuda.set_device(device)  # for what asks for no device, memory and streams say
+    if config.dtype == "bfloat16" and not torch.cuda.is_bf16_supported():
+        raise OptionError(f"--dtype bfloat16: {torch.cuda.get_device_name(device)} has none")
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cudnn.allow_tf32 = True
+
+
+def _default_threads() -> int:
+    """Return what OMP_NUM_THREADS asks for, as other programs do; else one thread a core."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else usable_cores()
+
+
+def usable_cores() -> int:
+    """Count the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def storage_dtype(config: DeviceConfig) -> torch.dtype:
+    """Return the format of weights; under bfloat16 they stay float32 and products are autocast."""
+    return torch.float64 if config.dtype == "float64" else torch.float32

@@ -1,0 +1,75 @@
+"""Where the learning curve of a finetuned run begins: after the training of its base."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from nmtflex.errors import RunError
+from nmtflex.figures.learning import Row, read_metrics
+from nmtflex.files import file_hash
+from nmtflex.runs.info import best_update
+from nmtflex.runs.run import RunFolder, read_run_config
+
+MOST = 20  # finetunings of finetunings that are followed
+
+
+class Start(NamedTuple):
+    """What is behind the weights that a training began with."""
+
+    update: int = 0
+    seconds: float = 0.0
+
+
+def read_curve(folder: RunFolder) -> list[Row]:
+    """Read a run's ``metrics.csv``; updates and seconds count from the first base run's beginning.
+
+    A run whose base is gone, or was changed since, counts from its own beginning.
+
+    Raises:
+        RunError: The run has no metrics, or none with numbers.
+    """
+    start = start_of(folder)
+    return [
+        row._replace(update=row.update + start.update, seconds=row.seconds + start.seconds)
+        for row in read_metrics(folder)
+    ]
+
+
+def start_of(folder: RunFolder, depth: int = MOST) -> Start:
+    """Return what is behind the weights that a run began with, as far as its base tells.
+
+    Raises:
+        RunError: The run or its base is damaged.
+    """
+    base = _base(folder)
+    if base is None or not depth:
+        return Start()
+    before, update = start_of(base, depth - 1), best_update(base)
+    rows = read_metrics(base) if base.metrics.is_file() else []
+    seconds = max((row.seconds for row in rows if row.update <= update), default=0.0)
+    return Start(before.update + update, before.seconds + seconds)
+
+
+def _base(folder: RunFolder) -> RunFolder | None:
+    """Return the run that another one was finetuned from, if it is there and the same."""
+    config = read_run_config(folder)
+    wanted = config.get("base")
+    if not isinstance(wanted, str):
+        return None
+    for path in _places(folder, config.get("train", {}).get("base_run")):
+        base = RunFolder(path)
+        try:
+            if base.best.is_file() and file_hash(base.best) == wanted:
+                return base
+        except OSError as error:
+            raise RunError(f"{base.best}: {error.strerror}") from error
+    return None
+
+
+def _places(folder: RunFolder, named: object) -> Iterator[Path]:
+    """Return where a base run may be: where it was, or beside the run."""
+    if isinstance(named, str):
+        yield Path(named)
+        yield folder.path.resolve().parent / Path(named).name

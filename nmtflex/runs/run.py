@@ -1,0 +1,197 @@
+"""A run folder: what a training makes, self-contained and movable, and how it is opened again."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nmtflex.config import FORMAT, DeviceConfig, ModelConfig
+from nmtflex.errors import OptionError, RunError
+from nmtflex.files import check_plain, read_json
+from nmtflex.model.build import build_model
+from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.runs.device import open_device, storage_dtype
+from nmtflex.runs.weights import load_weights
+from nmtflex.text.pipeline import TextPipeline
+from nmtflex.text.vocabulary import SPECIALS
+
+LONGEST = 10**9  # tokens of a source that a run could have been trained on
+
+
+class RunFolder:
+    """The names inside a run folder.
+
+    Args:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.json"
+        self.pipeline = path / "pipeline"
+        self.raw = path / "raw"
+        self.metrics = path / "metrics.csv"
+        self.commands = path / "commands.jsonl"
+        self.tensorboard = path / "tensorboard"
+        self.checkpoints = path / "checkpoints"
+        self.best = self.checkpoints / "best.safetensors"
+
+    def updates(self) -> list[Path]:
+        """Return the checkpoint folders, the oldest first."""
+        found = self.checkpoints.glob("update-*")
+        named = [path for path in found if re.fullmatch(r"update-\d{8,18}", path.name)]
+        return sorted(named, key=update_of)
+
+
+def update_of(checkpoint: Path) -> int:
+    """Return the optimiser steps behind one of ``RunFolder.updates``."""
+    return int(checkpoint.name.removeprefix("update-"))
+
+
+class Run(NamedTuple):
+    """A run, opened to translate."""
+
+    folder: RunFolder
+    config: dict[str, Any]
+    model_config: ModelConfig
+    pipeline: TextPipeline
+    model: Seq2Seq
+    update: int  # optimiser steps behind the weights
+
+
+def read_run_config(folder: RunFolder) -> dict[str, Any]:
+    """Read and check ``config.json``.
+
+    Raises:
+        RunError: No run, an unreadable one, or one of a newer format.
+    """
+    if folder.path.is_file():
+        raise RunError(f"{folder.path} is a file; give the folder that nmtflex train --run made")
+    if not folder.path.is_dir():
+        raise RunError(f"{folder.path}: no such folder, so no run")
+    if not folder.config.exists():
+        kind = "a prepared folder" if (folder.path / "manifest.json").exists() else "no run"
+        raise RunError(
+            f"{folder.path} is {kind}: it has no config.json; give a folder that "
+            f"nmtflex train --run made, or to train a new one"
+        )
+    check_plain(folder.path, RunError)
+    config = read_json(folder.config, RunError)
+    number = config.get("format")
+    if not isinstance(number, int):
+        raise RunError(f"{folder.config}: no format number; the file is not a run's")
+    if number > FORMAT:
+        raise RunError(
+            f"{folder.path} has format {number}, newer than {FORMAT}, the newest that this "
+            f"nmtflex reads; update nmtflex"
+        )
+    try:
+        ModelConfig.from_dict(config["model"])
+        _check_data(config["data"])
+        for name in ("train", "device", "average"):
+            if not isinstance(config.get(name, {}), dict):
+                raise TypeError(f"{name!r} is {config[name]!r}, not an object")
+    except (KeyError, TypeError, OptionError) as error:
+        raise RunError(f"{folder.config}: damaged: {error}") from error
+    return config
+
+
+def _check_data(data: dict[str, Any]) -> None:
+    """Check what a run's config says of its data; a TypeError or KeyError where it is damaged."""
+    for name, least in (("source_size", len(SPECIALS)), ("target_size", len(SPECIALS))):
+        if type(data[name]) is not int or data[name] < least:
+            raise TypeError(f"{name!r} is {data[name]!r}, not a number of at least {least}")
+    longest, mean = data["longest_source"], data.get("mean_valid_source")
+    if type(longest) is not int or not 1 <= longest <= LONGEST:
+        raise TypeError(f"'longest_source' is {longest!r}, not a number from 1 to {LONGEST:,}")
+    if mean is not None and not (type(mean) is float and 1 <= mean <= LONGEST):
+        raise TypeError(f"'mean_valid_source' is {mean!r}, not a number from 1 to {LONGEST:,}")
+
+
+def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
+    """Open a run with its best weights, on a device, ready to translate.
+
+    Raises:
+        RunError: No run, a damaged one, or one without a checkpoint.
+        DataError: Its text pipeline is damaged.
+        OptionError: The device cannot be had.
+    """
+    folder = RunFolder(path)
+    read_run_config(folder)
+    if not folder.best.exists():
+        raise RunError(_without_best(folder))
+    run = build_run(path, folder.best, device)
+    try:
+        about = load_weights(folder.best, run.model)
+    except RunError as error:
+        raise RunError(
+            f"{error}; put the weights.safetensors of a checkpoint beside it in its place (those "
+            f"of the last update stand there, not of the best)"
+        ) from error
+    update = about.get("update", "0")
+    if not re.fullmatch(r"\d{1,18}", update):
+        raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
+    return run._replace(update=int(update))
+
+
+def _without_best(folder: RunFolder) -> str:
+    """Say what to do about a run that has no best weights."""
+    if not (kept := folder.updates()):
+        return f"{folder.path} has no checkpoint yet; let nmtflex train reach a validation"
+    last = kept[-1] / "weights.safetensors"
+    return (
+        f"{folder.best} is gone; copy it from where the run was made, or take the weights of the "
+        f"last checkpoint, update {update_of(kept[-1]):,}, which need not be the best: "
+        f"{shlex.join(['cp', str(last), str(folder.best)])}"
+    )
+
+
+def build_run(path: Path, weights: Path, device: DeviceConfig | None = None) -> Run:
+    """Open a run with fresh weights, on a device.
+
+    Args:
+        path: Its folder.
+        weights: The file that they are to be read from: a model that has more is not built, as it
+            could be of any size.
+        device: Where it runs.
+
+    Raises:
+        RunError: No run, or a damaged one.
+        DataError: Its text pipeline is damaged.
+        OptionError: The device cannot be had.
+    """
+    device = device or DeviceConfig()
+    folder = RunFolder(path)
+    config = read_run_config(folder)
+    model_config, data = ModelConfig.from_dict(config["model"]), config["data"]
+    pipeline = TextPipeline.load(folder.pipeline)
+    sizes = len(pipeline.source.vocabulary), len(pipeline.target.vocabulary)
+    if sizes != (data["source_size"], data["target_size"]):
+        raise RunError(
+            f"{folder.pipeline} has vocabularies of {sizes[0]:,} and {sizes[1]:,} entries, and "
+            f"{folder.config} says {data['source_size']:,} and {data['target_size']:,}; copy the "
+            f"folder anew"
+        )
+    if model_config.tie_embeddings == "all" and sizes[0] != sizes[1]:
+        raise RunError(f"{folder.config}: damaged: one embedding for vocabularies of two sizes")
+    _check_size(folder, weights, model_config.least_weights(*sizes))
+    place = open_device(device)
+    autocast = device.dtype == "bfloat16"
+    model = build_model(model_config, *sizes, data["longest_source"], autocast)
+    model.to(place, storage_dtype(device)).eval()
+    return Run(folder, config, model_config, pipeline, model, 0)
+
+
+def _check_size(folder: RunFolder, path: Path, least: int) -> None:
+    """Refuse a model that a file of weights is too small for."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}") from error
+    if 2 * least > size:  # no format of weights has less than two bytes
+        raise RunError(
+            f"{path} is truncated or damaged ({size:,} bytes for the {least:,} weights or more "
+            f"that {folder.config} asks for); copy the run anew"
+        )

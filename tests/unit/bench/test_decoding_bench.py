@@ -1,0 +1,346 @@
+"""The measurements of bench: turns, medians, ratios, counts, memory. No speed is asserted."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import platform
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from nmtflex.attention.flexible import FlexibleAttention
+from nmtflex.bench import decoding as bench
+from nmtflex.bench import stopwatch, synthetic
+from nmtflex.bench.decoding import (
+    Counts,
+    Ratio,
+    Subject,
+    Times,
+    Wanted,
+    bench_runs,
+    clock_rounds,
+    computing,
+    count,
+    in_fresh_process,
+    machine,
+    peak_memory,
+    ratio,
+)
+from nmtflex.bench.stopwatch import Stopwatch
+from nmtflex.config import (
+    BatchConfig,
+    DeviceConfig,
+    FlexibleConfig,
+    GlobalConfig,
+    SearchConfig,
+    ThresholdConfig,
+)
+from nmtflex.decoding.search import Hypothesis
+from nmtflex.errors import DataError, OptionError, RunError
+from nmtflex.evaluation.runs import Decoding
+from nmtflex.ops.linear.products import Int8
+
+CPU = torch.device("cpu")
+
+
+def decoding(tau: str | None = None, beam: int = 2) -> Decoding:
+    return Decoding(
+        SearchConfig(beam=beam), ThresholdConfig(tau=tau), BatchConfig(), DeviceConfig(threads=1)
+    )
+
+
+@pytest.fixture
+def at_home(monkeypatch):
+    """Let what would run in a process of its own run here, and note what was asked for."""
+    asked = []
+
+    def call(function, *arguments):
+        asked.append(arguments)
+        return function(*arguments)
+
+    monkeypatch.setattr(bench, "in_fresh_process", call)
+    monkeypatch.setattr(synthetic, "in_fresh_process", call)
+    return asked
+
+
+def test_median_and_spread():
+    times = Times([5.0, 1.0, 3.0, 2.0])
+    assert times.to_dict() == {
+        "median": 2.5,
+        "least": 1.0,
+        "most": 5.0,
+        "rounds": [5.0, 1.0, 3.0, 2.0],
+    }
+
+
+def test_a_ratio_is_of_the_medians_and_its_spread_of_rounds_side_by_side():
+    first, other = Times([4.0, 8.0, 6.0]), Times([2.0, 8.0, 1.0])
+    assert ratio(first, other) == Ratio(median=6 / 2, least=8 / 8, most=6 / 1)
+    assert ratio(first, first) == Ratio(1, 1, 1)
+
+
+class Part(nn.Module):
+    def forward(self):
+        return None
+
+    best_words = log_probs = forward
+
+
+class Model(nn.Module):
+    """The parts that a stopwatch asks for."""
+
+    device = CPU
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decoder = nn.Module()
+        self.decoder.attention, self.decoder.stack, self.output = Part(), Part(), Part()
+
+    def encode(self):
+        return None
+
+    previous_words = encode
+
+
+class Translator:
+    """Decodes by asking each part of its model once, and notes in ``turns`` that it did."""
+
+    def __init__(self, name: str, turns: list[str]) -> None:
+        self.name, self.turns, self.model = name, turns, Model()
+
+    def translate_ids(self, ids, tally=None, count=None):
+        clocked = any("forward" in vars(part) for part in self.model.modules())
+        self.turns.append(f"{self.name}{' clocked' * clocked}")
+        self.model.decoder.attention()
+        self.model.decoder.stack()
+        self.model.output.log_probs()
+
+
+def subject(name: str, turns: list[str]) -> Subject:
+    translator = Translator(name, turns)
+    opened = SimpleNamespace(translator=translator, run=SimpleNamespace(model=translator.model))
+    return Subject(Path(name), name, opened, [[5]])
+
+
+def test_runs_take_turns_and_the_watch_stays_out_of_the_seconds(monkeypatch):
+    # The clock strikes 1, 2, 3, ... seconds after it was looked at last.
+    strikes = itertools.accumulate(itertools.count())
+    clock = SimpleNamespace(perf_counter=lambda: float(next(strikes)))
+    monkeypatch.setattr(bench, "time", clock)
+    monkeypatch.setattr(stopwatch, "time", clock)
+    turns: list[str] = []
+    said: list[str] = []
+    a, b = clock_rounds([subject("a", turns), subject("b", turns)], 2, said.append)
+    assert turns == ["a", "a clocked", "b", "b clocked"] * 2
+    # Looks a turn: 2 around the bare decoding; then 2 around the block and 2 a part.
+    assert a.seconds.rounds == [1, 21]
+    assert b.seconds.rounds == [11, 31]
+    assert a.parts["attention"].rounds == [4, 24]
+    assert a.parts["recurrent cell"].rounds == [6, 26]
+    assert a.parts["output layer"].rounds == [8, 28]
+    assert a.parts["encoder"].rounds == [0, 0]
+    assert a.parts["search"].rounds == [3 + 5 + 7 + 9, 23 + 25 + 27 + 29]
+    assert said == ["round 1 of 2: a 1 s, b 11 s", "round 2 of 2: a 21 s, b 31 s"]
+
+
+def test_counts_are_of_the_sentences_that_are_not_empty():
+    asked = []
+
+    def translate_ids(sources, tally=None, count=None):
+        asked.append(len(sources))
+        if tally is not None:
+            tally.add(torch.tensor([6, 10]), torch.tensor([2, 2]), torch.tensor([0, 4]))
+        return [[Hypothesis(ids[:2], 0.0, 0.0), Hypothesis([9] * 9, -1.0, -1.0)] for ids in sources]
+
+    opened = SimpleNamespace(translator=SimpleNamespace(translate_ids=translate_ids))
+    sources = [[5, 6, 7], [], [8]] + [[]] * 70
+    found = count(Subject(Path("a"), "a", opened, sources))
+    assert found == Counts(sentences=2, tokens=(2 + 1) + (1 + 1), cps=4.0, encoding=2.0)
+    assert asked == [bench.WARM_UP, 73]
+
+
+def test_all_of_two_runs(make_tiny_run, at_home):
+    paths = [make_tiny_run("global", GlobalConfig()), make_tiny_run("flexible", FlexibleConfig())]
+    first, second = bench_runs(paths, Wanted("test", None, 2, decoding("0.5")))
+    assert [first.subject.name, second.subject.name] == ["global", "flexible"]
+    assert first.counts.sentences == second.counts.sentences == 2
+    assert first.counts.cps == pytest.approx((3 + 4) / 2)
+    assert second.counts.cps < first.counts.cps
+    assert first.times_as_fast == Ratio(1, 1, 1)
+    assert [len(one.clocked.seconds.rounds) for one in (first, second)] == [2, 2]
+    with Stopwatch(first.subject.opened.run.model) as watch:
+        pass
+    assert list(first.clocked.parts) == list(watch.seconds)
+    assert min(first.peak_memory, second.peak_memory) > 50e6
+    # The threshold goes along with the run that has one.
+    assert [options.threshold.tau for _, _, options in at_home] == [None, "0.5"]
+    written = second.to_dict()
+    assert (written["attention"], written["tau"]) == ("flexible", 0.5)
+    assert written["target_tokens_per_second"] * written["seconds"]["median"] == pytest.approx(
+        written["target_tokens"]
+    )
+
+
+def test_the_first_sentences(make_tiny_run, at_home):
+    run = make_tiny_run("a", GlobalConfig())
+    (found,) = bench_runs([run], Wanted("test", 2, 1, decoding()))
+    assert [len(ids) for ids in found.subject.sources] == [3, 0]
+    assert (found.counts.sentences, found.counts.cps) == (1, 3.0)
+    assert found.to_dict()["tau"] is None
+
+
+def test_infinity_is_a_word_in_json(make_tiny_run, at_home):
+    run = make_tiny_run("a", FlexibleConfig())
+    (found,) = bench_runs([run], Wanted("test", 1, 1, decoding("inf")))
+    assert found.to_dict()["tau"] == "inf"
+
+
+def test_runs_of_other_data(make_tiny_run):
+    paths = [make_tiny_run("a", GlobalConfig()), make_tiny_run("b", GlobalConfig())]
+    (paths[1] / "raw" / "test.source.txt").write_text("a\n\nb\n")
+    with pytest.raises(OptionError, match=f"{paths[1]} has other test data than {paths[0]}"):
+        bench_runs(paths, Wanted("test", None, 1, decoding()))
+
+
+def test_a_split_of_empty_lines_and_none(make_tiny_run):
+    run = make_tiny_run("a", GlobalConfig())
+    (run / "raw" / "test.source.txt").write_text("\n \n\n")
+    with pytest.raises(DataError, match=f"{run}: no sentence of test has words"):
+        bench_runs([run], Wanted("test", None, 1, decoding()))
+    with pytest.raises(RunError, match="no split 'valid'"):
+        bench_runs([run], Wanted("valid", None, 1, decoding()))
+
+
+def test_a_process_of_its_own():
+    assert in_fresh_process(os.getpid) != os.getpid()
+
+
+def test_a_process_that_dies():
+    with pytest.raises(DataError, match="died, perhaps for want of it; decode fewer at once"):
+        in_fresh_process(os._exit, 9)
+
+
+def test_memory_where_the_system_tells_less(monkeypatch):
+    assert 10e6 < peak_memory(CPU) < 1e12
+
+    def nowhere(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", nowhere)
+    told = peak_memory(CPU)  # by getrusage
+    assert 10e6 < told < 1e12
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    assert peak_memory(CPU) * 1000 < told  # where it tells bytes
+
+
+def test_the_machine(monkeypatch):
+    facts = machine(CPU)
+    assert facts["torch"] == torch.__version__
+    assert facts["python"] == platform.python_version()
+    assert all(facts.values())
+    monkeypatch.setenv("NMTFLEX_KERNELS", "reference")
+    assert computing(CPU, "float64") == {
+        "device": "cpu",
+        "dtype": "float64",
+        "threads": torch.get_num_threads(),
+        "kernels": "reference",
+    }
+
+
+def test_a_processor_without_a_name(monkeypatch):
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "vendor\t: x\n")
+    monkeypatch.setattr(platform, "processor", lambda: "")
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    assert machine(CPU)["processor"] == "riscv64"
+
+
+def random_sources(lengths: list[int], steps: int = 4, **options) -> synthetic.Wanted:
+    usual = {
+        "words": 500, "repeats": 2, "tau": 1.2, "beam": 2, "batch_sentences": 3, "int8": False,
+    }  # fmt: skip
+    device = DeviceConfig(threads=1)
+    return synthetic.Wanted(lengths, steps, **(usual | options), device=device)
+
+
+def test_sentences_a_batch_are_those_of_the_longest():
+    assert random_sources([100, 10_000], beam=5, batch_sentences=64).sentences == 2
+    assert random_sources([10_000_000]).sentences == 1
+    assert random_sources([100]).sentences == 3
+
+
+def test_all_mechanisms_over_lengths(at_home):
+    said = []
+    wanted = random_sources([5, 90])
+    rows = synthetic.bench_synthetic(wanted, said.append)
+    assert [(row.attention, row.length) for row in rows] == [
+        (kind, length) for kind in ("flexible", "global", "memory") for length in (5, 90)
+    ]
+    flexible, short, long = rows[1], rows[2], rows[3]
+    # Within sigma sqrt(2 tau / g) = 3.3 of the focus there are 4 positions at the ends, which the
+    # focus leaves at once, and 7 (or, between two positions, 6) further in.
+    assert 5 < flexible.cps < 7
+    assert (short.cps, long.cps, rows[5].cps) == (5, 90, 64)
+    assert all(row.ratio == Ratio(1, 1, 1) for row in rows[::2])
+    assert long.ratio == ratio(long.milliseconds, short.milliseconds)
+    assert all(len(row.milliseconds.rounds) == len(row.encoder.rounds) == 2 for row in rows)
+    assert all(row.peak_memory > 50e6 for row in rows)
+    assert [length for _, _, length in at_home] == [5, 90] * 3
+    assert said[:2] == ["counting; 3 sentences a batch", "round 1 of 2"]
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_random_models_decode_in_8_bits(int8):
+    model = synthetic.random_model(FlexibleConfig(), random_sources([7], int8=int8))
+    assert isinstance(model.output.projection.frozen, Int8) == int8
+
+
+def test_every_hypothesis_lives_for_all_steps_and_the_focus_travels(monkeypatch):
+    wanted = random_sources([7], steps=4)
+    model = synthetic.random_model(FlexibleConfig(), wanted)
+    seen = []
+    attend = FlexibleAttention.forward
+
+    def note(self, query, feedback, memory, rows, state, trace=False):
+        gate = self.gate(query, feedback)
+        seen.append((len(rows), set(state[0].tolist()), set(gate.tolist())))
+        return attend(self, query, feedback, memory, rows, state, trace)
+
+    monkeypatch.setattr(FlexibleAttention, "forward", note)
+    synthetic.Subject(model, wanted, 7).decode()
+    assert seen == [
+        (3, {0.0}, {0.5}),
+        (6, {2.0}, {0.5}),
+        (6, {4.0}, {0.5}),
+        (6, {6.0}, {0.5}),
+    ]
+
+
+def test_reading_the_source_is_not_a_token_s_time(monkeypatch):
+    wanted = random_sources([7], steps=5)
+    model = synthetic.random_model(GlobalConfig(), wanted)
+    looks = iter([10.0, 14.0, 14.75])  # begin, read, end
+    monkeypatch.setattr(bench, "time", SimpleNamespace(perf_counter=lambda: next(looks)))
+    clocked = synthetic.Subject(model, wanted, 7).clock()
+    assert (clocked.encoder, clocked.whole) == (4, 4.75)
+    assert clocked.milliseconds == pytest.approx(750 / (3 * 5))
+
+
+def test_as_many_steps_as_the_source_has_positions():
+    wanted = random_sources([3, 6], steps=0)
+    model = synthetic.random_model(GlobalConfig(), wanted)
+    calls = []
+    model.decoder.attention.register_forward_hook(lambda *_: calls.append(1))
+    for length in wanted.lengths:
+        calls.clear()
+        synthetic.Subject(model, wanted, length).decode()
+        assert len(calls) == length
+
+
+def test_without_a_threshold_all_positions_are_computed():
+    wanted = random_sources([9], tau=math.inf)
+    assert synthetic.Subject(synthetic.random_model(FlexibleConfig(), wanted), wanted, 9).cps() == 9

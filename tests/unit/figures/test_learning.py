@@ -1,0 +1,176 @@
+"""Learning curves: what is read of metrics.csv, and what is drawn of it."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from nmtflex.config import plot
+from nmtflex.errors import OptionError, RunError
+from nmtflex.figures.learning import METRICS, Row, learning, points, present, read_metrics
+from nmtflex.runs.run import RunFolder
+from nmtflex.training.metrics import COLUMNS
+
+HEADER = ",".join(COLUMNS)
+LINES = [
+    "50,1,30.5,4000,train,5.5,240.0,,0.001,1.5,,",
+    "100,1,60.0,8000,train,4.0,55.0,,0.001,1.25,0.5,",
+    "100,1,90.0,8000,valid,3.5,33.0,12.5,0.001,,0.25,8.75",
+    "200,2,180.0,16000,valid,2.5,12.0,20.25,0.001,,0.75,6.5",
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def make(*lines: str, header: str = HEADER) -> RunFolder:
+        text = "".join(f"{line}\n" for line in (header, *lines))
+        (tmp_path / "metrics.csv").write_text(text, encoding="utf-8")
+        return RunFolder(tmp_path)
+
+    return make
+
+
+def test_the_names_of_the_option_are_those_that_can_be_drawn():
+    assert tuple(METRICS) == plot.METRICS
+    assert {column for column, _ in METRICS.values()} <= set(COLUMNS)
+
+
+def test_rows_are_read_and_empty_cells_left_out(folder):
+    rows = read_metrics(folder(*LINES))
+    assert rows[0] == Row(50, 30.5, "train", {"loss": 5.5, "perplexity": 240.0})
+    assert rows[3].values["bleu"] == 20.25
+    assert "bleu" not in rows[1].values
+
+
+@pytest.mark.parametrize(
+    ("metric", "split", "by_time", "expected"),
+    [
+        ("loss", "train", False, ([50, 100], [5.5, 4.0])),
+        ("loss", "train", True, ([30.5, 60.0], [5.5, 4.0])),
+        ("bleu", "valid", False, ([100, 200], [12.5, 20.25])),
+        ("gate", "train", True, ([60.0], [0.5])),
+        ("cps", "valid", False, ([100, 200], [8.75, 6.5])),
+        ("bleu", "train", False, ([], [])),
+    ],
+)
+def test_where_a_curve_goes(folder, metric, split, by_time, expected):
+    assert points(read_metrics(folder(*LINES)), metric, split, by_time) == expected
+
+
+def test_a_run_without_metrics(tmp_path, folder):
+    with pytest.raises(RunError) as caught:
+        read_metrics(RunFolder(tmp_path))
+    assert str(caught.value) == f"{tmp_path} has no metrics.csv: nmtflex train writes it"
+    with pytest.raises(RunError) as caught:
+        read_metrics(folder())
+    message = f"{tmp_path / 'metrics.csv'} has no rows yet; let nmtflex train reach a validation"
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("line", "header", "words"),
+    [
+        ("50,1,soon,4000,train,5.5,240.0,,0.001,1.5,,", HEADER, "'soon'"),
+        ("50,1", HEADER, ""),
+        ("1,2", "a,b", "'loss'"),
+    ],
+)
+def test_a_damaged_row_is_named(folder, line, header, words):
+    run = folder(LINES[0], line, header=header) if header == HEADER else folder(line, header=header)
+    number = 3 if header == HEADER else 2
+    with pytest.raises(RunError) as caught:
+        read_metrics(run)
+    assert f"{run.metrics}:{number}: not a row of the metrics of a training" in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_metrics_in_another_encoding_are_named(folder):
+    run = folder()
+    run.metrics.write_bytes(b"\xff\xfe")
+    with pytest.raises(RunError, match=r"metrics\.csv: not the metrics of a training: not UTF-8"):
+        read_metrics(run)
+
+
+def test_the_usual_metrics_are_those_that_some_run_has():
+    trained = [Row(1, 1.0, "train", {"loss": 2.0, "perplexity": 7.4})]
+    validated = [*trained, Row(1, 2.0, "valid", {"bleu": 3.0})]
+    assert present([("a", trained)], None) == ["loss", "perplexity"]
+    assert present([("a", trained), ("b", validated)], None) == ["loss", "perplexity", "bleu"]
+    assert present([("b", validated)], ["bleu"]) == ["bleu"]
+
+
+def test_a_metric_that_a_run_has_not():
+    rows = [Row(1, 1.0, "train", {"loss": 2.0})]
+    with pytest.raises(OptionError, match="--y gate: the metrics of runs/b have no gate"):
+        present([("runs/b", rows)], ["loss", "gate"])
+    with pytest.raises(RunError, match="metrics of runs/c have no loss, perplexity, bleu"):
+        present([("runs/c", [Row(1, 1.0, "train", {})])], None)
+
+
+def drawn(axes) -> dict[str, tuple[list[float], list[float]]]:
+    return {
+        line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines
+    }
+
+
+def test_a_panel_a_metric_and_a_line_a_run(folder, texts):
+    rows = read_metrics(folder(*LINES))
+    other = [Row(100, 60.0, "valid", {"loss": 1.5, "bleu": 30.0})]
+    figure = learning([("a", rows), ("b", other)], ["loss", "bleu"], False, "valid · beam 5")
+    loss, bleu = figure.axes
+    lines = drawn(loss)
+    assert lines["a"] == ([100, 200], [3.5, 2.5])
+    assert lines["b"] == ([100], [1.5])
+    [train] = [line for name, line in lines.items() if name.startswith("_")]
+    assert train == ([50, 100], [5.5, 4.0])
+    assert drawn(bleu) == {"a": ([100, 200], [12.5, 20.25]), "b": ([100], [30.0])}
+    found = texts(figure)
+    title = "Learning curves: loss and BLEU by updates"
+    for text in (title, "loss (nats a target token)", "BLEU (0 to 100)", "a", "b"):
+        assert text in found
+    assert found.count("updates") == 2
+    assert "valid · beam 5" in found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit", "places"),
+    [(180.0, "minutes", [1.5, 3.0]), (10_801.0, "hours", [0.025, 10_801 / 3600])],
+)
+def test_time_is_told_in_a_unit_that_fits(texts, seconds, unit, places):
+    rows = [Row(place, at, "valid", {"bleu": 1.0}) for place, at in enumerate((90.0, seconds))]
+    figure = learning([("a", rows)], ["bleu"], True, "")
+    assert drawn(figure.axes[0])["a"][0] == pytest.approx(places)
+    assert f"time of training and validation ({unit})" in texts(figure)
+
+
+def test_steep_perplexities_get_plain_powers(texts):
+    rows = [Row(n, 1.0, "valid", {"perplexity": value}) for n, value in enumerate((250.0, 4.0))]
+    figure = learning([("a", rows)], ["perplexity"], False, "")
+    assert figure.axes[0].get_yscale() == "log"
+    found = texts(figure)
+    assert {"5", "10", "20", "50", "100", "200"} <= set(found)
+    assert not [text for text in found if "mathdefault" in text]
+
+
+def test_a_run_that_was_never_validated_is_named_all_the_same(texts):
+    rows = [Row(n, 1.0, "train", {"loss": 3.0 - n}) for n in range(3)]
+    runs = [("only training", rows), ("another", rows)]
+    assert "only training" in texts(learning(runs, ["loss"], False, ""))
+
+
+def test_one_run_has_no_legend_since_the_caption_names_it(texts):
+    rows = [Row(n, 1.0, "train", {"loss": 3.0 - n}) for n in range(3)]
+    figure = learning([("alone", rows)], ["loss"], True, "alone · valid")
+    assert not figure.legends
+    assert "alone · valid" in texts(figure)
+    assert "Learning curves: loss by time" in texts(figure)
+
+
+def test_a_row_without_end_is_named(folder):
+    run = folder()
+    run.metrics.write_text(f"{HEADER}\n1,2,{'9' * 200_000}\n")
+    with pytest.raises(
+        RunError, match=r"metrics\.csv: not the metrics of a training: field larger"
+    ):
+        read_metrics(run)

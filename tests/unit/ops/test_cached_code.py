@@ -1,0 +1,39 @@
+"""The code that is compiled gives the same bits as the code that is found on disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import hashlib, torch
+from nmtflex.layers.dropout import Dropout
+from nmtflex.ops.recurrent import lstm
+from nmtflex.ops.vocabulary import cross_entropy_rows
+torch.manual_seed(0)
+product, summand, c = (torch.randn(5, width).requires_grad_() for width in (24, 24, 6))
+h, new = lstm(product, summand, c)
+parts = [h, new, *torch.autograd.grad((h * new).sum(), (product, summand, c))]
+parts.append(Dropout(0.3)(torch.randn(50, 70)))
+logits = torch.randn(9, 77)
+parts += [*cross_entropy_rows(logits, torch.randn(77), torch.arange(9), 0.1, True), logits]
+print(hashlib.sha256(b"".join(part.detach().numpy().tobytes() for part in parts)).hexdigest())
+"""
+
+
+def test_the_first_process_and_the_second_agree(tmp_path):
+    settings = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env=settings,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for _ in range(2)
+    )
+    assert len(first.strip()) == 64
+    assert first == second
+    assert list(tmp_path.rglob("*.nbc"))
