@@ -3,7 +3,17 @@
 A new mechanism is a file here, its options in ``nmtflex.config`` and a line below.
 """
 
-from nmtflex.attention.base import ATTENTIONS, Attention, Sizes, State, Trace, build_attention
+from nmtflex.attention.base import (
+    ATTENTIONS,
+    UNLIMITED,
+    Attention,
+    Glimpse,
+    Limits,
+    Sizes,
+    State,
+    Trace,
+    build_attention,
+)
 from nmtflex.attention.flexible import FlexibleAttention
 from nmtflex.attention.global_ import GlobalAttention
 from nmtflex.attention.local_m import LocalMAttention
@@ -13,9 +23,12 @@ from nmtflex.attention.none import NoAttention
 
 __all__ = [
     "ATTENTIONS",
+    "UNLIMITED",
     "Attention",
     "FlexibleAttention",
+    "Glimpse",
     "GlobalAttention",
+    "Limits",
     "LocalMAttention",
     "LocalPAttention",
     "MemoryAttention",

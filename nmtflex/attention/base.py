@@ -43,6 +43,24 @@ class Trace(NamedTuple):
     alpha: Tensor | None = None  # [B, S, K], each sentence's weights that filled the slots
 
 
+class Limits(NamedTuple):
+    """What a call may leave out: an option of the call, never a state of a module."""
+
+    tau: float = math.inf  # positions with a penalty of tau or more are not computed; inf: all are
+
+
+UNLIMITED = Limits()
+
+
+class Glimpse(NamedTuple):
+    """What a step of attention gives."""
+
+    context: Tensor  # [N, C]
+    state: State  # [N, ...] each
+    gate: Tensor | None = None  # [N] with gradient, of mechanisms that have one
+    trace: Trace | None = None  # where it was asked for
+
+
 class Attention(nn.Module, ABC):
     """Base of the mechanisms.
 
@@ -53,19 +71,33 @@ class Attention(nn.Module, ABC):
     context_size: int  # units of a context vector, 0 for none
     gated: ClassVar[bool] = False  # has a gate: can be finetuned, and takes a threshold
     aligned: ClassVar[bool] = True  # has weights over source positions
-    tau: float = math.inf  # threshold of the penalty, where there is one
 
     @abstractmethod
-    def prepare(self, states: Tensor, mask: Tensor) -> Any:
+    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Any:
         """Make the memory of a batch.
 
         Args:
             states: [B, S, H] encoder states.
             mask: [B, S], True at real tokens.
+            limits: What the steps that read this memory leave out.
 
         Returns:
-            A NamedTuple of tensors whose first dimension is B, or an empty one.
+            Whatever ``forward`` reads of these sentences, a NamedTuple.
         """
+
+    def feedback(self, embedded: Tensor) -> Tensor:
+        """Return what the mechanism makes of previous words alone, for one step or for all.
+
+        It is computed before the steps: for all steps of a batch in training, and in decoding once
+        for every word of the vocabulary.
+
+        Args:
+            embedded: [.., E] embeddings of the previous words.
+
+        Returns:
+            [.., F], rows of ``forward``'s ``feedback``; F is 0 where the words are not seen.
+        """
+        return embedded[..., :0]
 
     def start(self, states: Tensor) -> State:
         """Return the state before the first step, one row a sentence of ``states`` [B, S, H]."""
@@ -80,32 +112,42 @@ class Attention(nn.Module, ABC):
         rows: Tensor | None,
         state: State,
         trace: bool = False,
-    ) -> tuple[Tensor, State, Trace | None]:
+    ) -> Glimpse:
         """Attend once for each of N hypotheses.
 
         Args:
             query: [N, Q] decoder state that the mechanism's paper names.
-            feedback: [N, E] embedding of the previous output word.
+            feedback: [N, F] from ``feedback`` of the previous output words.
             memory: What ``prepare`` made.
             rows: [N], ascending: the sentence of each hypothesis. None: hypothesis n is of
                 sentence n, as in training.
             state: What ``start`` or the step before returned, [N, ...] each.
             trace: Whether to return a ``Trace``.
-
-        Returns:
-            The context [N, ``context_size``], the new state, and the trace or None.
         """
 
-    def freeze(self, embedded: Tensor) -> Tensor:
-        """Take what a step makes of the previous word alone out of the steps, for good.
+    def sequence(
+        self, queries: Tensor, feedback: Tensor, memory: Any, state: State
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend in all steps of a batch, where no query depends on a context before it.
+
+        Equal to ``forward`` step by step, which this is unless a mechanism has a faster way.
 
         Args:
-            embedded: [V, E] embedding of every target word.
+            queries: [B, T, Q].
+            feedback: [B, T, F] from ``feedback``.
+            memory: What ``prepare`` made.
+            state: What ``start`` returned.
 
         Returns:
-            A row of ``forward``'s ``feedback`` from now on for every word, [V, ...].
+            Contexts [B, T, C], and gates [B, T] where there is a gate.
         """
-        return embedded
+        contexts, gates = [], []
+        for query, words in zip(queries.unbind(1), feedback.unbind(1), strict=True):
+            glimpse = self(query, words, memory, None, state)
+            contexts.append(glimpse.context)
+            gates.append(glimpse.gate)
+            state = glimpse.state
+        return torch.stack(contexts, dim=1), torch.stack(gates, dim=1) if self.gated else None
 
     def weight_sums(self, length: int) -> tuple[float, float]:
         """Return the least and the greatest sum of a step's weights over ``length`` positions."""
@@ -114,14 +156,6 @@ class Attention(nn.Module, ABC):
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the scores computed by ``prepare`` for sources of ``lengths`` [B] tokens."""
         return torch.zeros_like(lengths)
-
-    def set_threshold(self, tau: float) -> None:
-        """Compute only positions with a penalty below ``tau`` from now on; inf computes all.
-
-        Raises:
-            ValueError: The mechanism has no penalty.
-        """
-        raise ValueError(f"{type(self).__name__} has no penalty to compare with {tau}")
 
 
 ATTENTIONS: dict[type[AttentionConfig], type[Attention]] = {}

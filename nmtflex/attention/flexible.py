@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
-from nmtflex.attention.base import Attention, Sizes, State, Trace, register
+from nmtflex.attention.base import (
+    UNLIMITED,
+    Attention,
+    Glimpse,
+    Limits,
+    Sizes,
+    State,
+    Trace,
+    register,
+)
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import FlexibleConfig
 from nmtflex.layers.linear import Linear, Product
-from nmtflex.ops.attend import Penalty, Source, Window, attend, whole_sentences, window_below
+from nmtflex.ops.attend import Penalty, Source, attend, whole_sentences, window_below
 from nmtflex.ops.recurrent import gate
 
 
@@ -34,17 +43,28 @@ class Gate(nn.Module):
         super().__init__()
         self.state = Product(sizes.query, sizes.keys, bias=not feedback)
         self.v = nn.Linear(sizes.keys, 1, bias=feedback)
-        self.word: nn.Module | None = None
+        self.word: Linear | None = None
         if feedback:
             self.word = Linear(sizes.feedback, sizes.keys, bias=False)
             bound = 1 / math.sqrt(sizes.query + sizes.feedback)  # of W as one matrix
             nn.init.uniform_(self.state.weight, -bound, bound)
             nn.init.uniform_(self.word.weight, -bound, bound)
 
+    def feedback(self, embedded: Tensor) -> Tensor:
+        """Return the words' side of W [h; i], [.., A] of [.., E]; [.., 0] under eq. 7."""
+        return embedded[..., :0] if self.word is None else self.word(embedded)
+
     def forward(self, query: Tensor, feedback: Tensor) -> Tensor:
-        """Return g [N] of queries [N, Q] and embeddings [N, E]."""
-        word = None if self.word is None else self.word(feedback)
+        """Return g [N] of queries [N, Q] and the words' side [N, A] or [N, 0]."""
+        word = None if self.word is None else feedback
         return gate(self.state(query), word, self.v.weight.squeeze(0), self.v.bias)
+
+
+class Reach(NamedTuple):
+    """A batch's source, and how far from the focus it is read."""
+
+    source: Source
+    tau: float
 
 
 @register(FlexibleConfig)
@@ -61,7 +81,7 @@ class FlexibleAttention(Attention):
     with the gate g of ``Gate``. Positions count from 0 and p starts at 0; gradients flow through
     the previous focus. The weights of a step sum to 1.
 
-    With a threshold tau (``set_threshold``; the paper trains without) only positions with
+    With a threshold tau (of ``Limits``; the paper trains without) only positions with
     penalty(s) < tau are computed, those within sigma sqrt(2 tau / g) of the focus, from the first
     step on. Departures where the paper is silent: the softmax runs over those alone, the focus is
     tracked from their weights, and where none is below tau the position nearest the focus (the
@@ -84,27 +104,19 @@ class FlexibleAttention(Attention):
         self.gate = Gate(sizes, config.gate_feedback)
         self.sigma = config.sigma
 
-    def set_threshold(self, tau: float) -> None:
-        """Compute only positions with a penalty below ``tau``; see ``Attention``.
+    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Reach:
+        """Project the keys once a sentence; see ``Attention.prepare``.
 
         Raises:
-            ValueError: ``tau`` is negative or NaN.
+            ValueError: The threshold is negative or NaN.
         """
-        if not tau >= 0:
-            raise ValueError(f"a threshold is at least 0, not {tau}")
-        self.tau = tau
+        if not limits.tau >= 0:
+            raise ValueError(f"a threshold is at least 0, not {limits.tau}")
+        return Reach(read_source(self.score, states, mask), limits.tau)
 
-    def prepare(self, states: Tensor, mask: Tensor) -> Source:
-        """Project the keys once a sentence; see ``Attention.prepare``."""
-        return read_source(self.score, states, mask)
-
-    def freeze(self, embedded: Tensor) -> Tensor:
-        """Tabulate the gate's side of every word; see ``Attention.freeze``."""
-        if self.gate.word is None:
-            return embedded[:, :0]
-        table = self.gate.word(embedded)
-        self.gate.word = nn.Identity()
-        return table
+    def feedback(self, embedded: Tensor) -> Tensor:
+        """Return the words' side of the gate; see ``Attention.feedback``."""
+        return self.gate.feedback(embedded)
 
     def start(self, states: Tensor) -> State:
         """Return the focus 0 of each sentence."""
@@ -114,37 +126,24 @@ class FlexibleAttention(Attention):
         self,
         query: Tensor,
         feedback: Tensor,
-        memory: Source,
+        memory: Reach,
         rows: Tensor | None,
         state: State,
         trace: bool = False,
-    ) -> tuple[Tensor, State, Trace | None]:
+    ) -> Glimpse:
         """Attend near the last focus; see ``Attention.forward``."""
         (focus,) = state
+        source, tau = memory
         g = self.gate(query, feedback)
+        penalty = Penalty(g, focus, self.sigma)
         window = None
-        if self.tau < math.inf:
-            window = self.window(g, focus, memory.lengths_of(rows))
+        if tau < math.inf:
+            window = window_below(tau, penalty, source.lengths_of(rows))
         context, focus, weights = attend(
-            self.score.queries(query),
-            memory,
-            rows,
-            self.score.v,
-            window,
-            Penalty(g, focus, self.sigma),
-            trace=trace,
+            self.score.queries(query), source, rows, self.score.v, window, penalty, trace=trace
         )
         if not trace:
-            return context, (focus,), None
-        start, stop = window or whole_sentences(memory, rows)
-        return context, (focus,), Trace(stop - start, weights, g, focus, start, stop)
-
-    def window(self, gate: Tensor, focus: Tensor, lengths: Tensor) -> Window:
-        """Return the positions with a penalty below tau.
-
-        Args:
-            gate: [N].
-            focus: [N] of the step before.
-            lengths: [N] source tokens.
-        """
-        return window_below(self.tau, Penalty(gate, focus, self.sigma), lengths)
+            return Glimpse(context, (focus,), g)
+        start, stop = window or whole_sentences(source, rows)
+        seen = Trace(stop - start, weights, g, focus, start, stop)
+        return Glimpse(context, (focus,), g, seen)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from nmtflex.attention.base import Attention, Sizes, State, Trace, register
+from nmtflex.attention.base import (
+    UNLIMITED,
+    Attention,
+    Glimpse,
+    Limits,
+    Sizes,
+    State,
+    Trace,
+    register,
+)
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import read_source
 from nmtflex.config import GlobalConfig
@@ -34,7 +43,7 @@ class GlobalAttention(Attention):
         self.context_size = sizes.states
         self.score = build_score(config.score, sizes)
 
-    def prepare(self, states: Tensor, mask: Tensor) -> Source:
+    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Source:
         """Project the keys once a sentence; see ``Attention.prepare``."""
         return read_source(self.score, states, mask)
 
@@ -46,11 +55,10 @@ class GlobalAttention(Attention):
         rows: Tensor | None,
         state: State,
         trace: bool = False,
-    ) -> tuple[Tensor, State, Trace | None]:
+    ) -> Glimpse:
         """Attend to all positions; see ``Attention.forward``."""
         context, _, weights = attend(
             self.score.queries(query), memory, rows, self.score.v, trace=trace
         )
-        if not trace:
-            return context, state, None
-        return context, state, Trace(memory.lengths_of(rows), weights)
+        seen = Trace(memory.lengths_of(rows), weights) if trace else None
+        return Glimpse(context, state, trace=seen)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from nmtflex.attention.base import Attention, Sizes, State, Trace, register
+from nmtflex.attention.base import (
+    UNLIMITED,
+    Attention,
+    Glimpse,
+    Limits,
+    Sizes,
+    State,
+    Trace,
+    register,
+)
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import read_source
 from nmtflex.config import LocalMConfig
@@ -40,7 +49,7 @@ class LocalMAttention(Attention):
         self.score = build_score(config.score, sizes)
         self.reach = config.window
 
-    def prepare(self, states: Tensor, mask: Tensor) -> Source:
+    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Source:
         """Project the keys once a sentence; see ``Attention.prepare``."""
         return read_source(self.score, states, mask)
 
@@ -56,7 +65,7 @@ class LocalMAttention(Attention):
         rows: Tensor | None,
         state: State,
         trace: bool = False,
-    ) -> tuple[Tensor, State, Trace | None]:
+    ) -> Glimpse:
         """Attend within D of the step's number; see ``Attention.forward``."""
         (step,) = state
         lengths = memory.lengths_of(rows)
@@ -68,6 +77,5 @@ class LocalMAttention(Attention):
             self.score.queries(query), memory, rows, self.score.v, window, trace=trace
         )
         state = (step + 1,)
-        if not trace:
-            return context, state, None
-        return context, state, Trace(stop - start, weights, None, centre, start, stop)
+        seen = Trace(stop - start, weights, None, centre, start, stop) if trace else None
+        return Glimpse(context, state, trace=seen)

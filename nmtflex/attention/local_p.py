@@ -5,7 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention.base import Attention, Sizes, State, Trace, register
+from nmtflex.attention.base import (
+    UNLIMITED,
+    Attention,
+    Glimpse,
+    Limits,
+    Sizes,
+    State,
+    Trace,
+    register,
+)
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import LocalPConfig
@@ -45,7 +54,7 @@ class LocalPAttention(Attention):
         )
         self.reach = config.window
 
-    def prepare(self, states: Tensor, mask: Tensor) -> Source:
+    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Source:
         """Project the keys once a sentence; see ``Attention.prepare``."""
         return read_source(self.score, states, mask)
 
@@ -61,7 +70,7 @@ class LocalPAttention(Attention):
         rows: Tensor | None,
         state: State,
         trace: bool = False,
-    ) -> tuple[Tensor, State, Trace | None]:
+    ) -> Glimpse:
         """Attend within D of the predicted centre; see ``Attention.forward``."""
         lengths = memory.lengths_of(rows)
         centre = lengths * torch.sigmoid(exactly(self.centre(query)).squeeze(1))  # [N]
@@ -79,6 +88,5 @@ class LocalPAttention(Attention):
             damping=Damping(centre, self.reach / 2),
             trace=trace,
         )
-        if not trace:
-            return context, state, None
-        return context, state, Trace(stop - start, weights, None, centre, start, stop)
+        seen = Trace(stop - start, weights, None, centre, start, stop) if trace else None
+        return Glimpse(context, state, trace=seen)

@@ -7,7 +7,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nmtflex.attention.base import Attention, Sizes, State, Trace, register
+from nmtflex.attention.base import (
+    UNLIMITED,
+    Attention,
+    Glimpse,
+    Limits,
+    Sizes,
+    State,
+    Trace,
+    register,
+)
 from nmtflex.attention.grouping import Groups
 from nmtflex.config import MemoryConfig
 from nmtflex.layers.linear import Linear, Product
@@ -53,7 +62,7 @@ class MemoryAttention(Attention):
         self.config = config
         self.source_length = sizes.source_length
 
-    def prepare(self, states: Tensor, mask: Tensor) -> Slots:
+    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Slots:
         """Fill the slots; see ``Attention.prepare``."""
         logits = self.alpha(states)  # [B, S, K]
         if self.config.position_encoding:
@@ -70,24 +79,21 @@ class MemoryAttention(Attention):
         rows: Tensor | None,
         state: State,
         trace: bool = False,
-    ) -> tuple[Tensor, State, Trace | None]:
+    ) -> Glimpse:
         """Weigh the slots; see ``Attention.forward``."""
         groups = Groups(rows, len(memory.slots))
         beta = _scored(self.beta(query), self.config.decoder_scoring)  # [N, K]
         spread = groups.spread(beta)  # [G, W, K]
         context = groups.collect(spread @ groups.memory(memory.slots))
         if not trace:
-            return context, state, None
-        return (
-            context,
-            state,
-            Trace(
-                computed=torch.full((len(beta),), self.config.K, device=beta.device),
-                weights=groups.collect(spread @ groups.memory(memory.alpha).transpose(1, 2)),
-                beta=beta,
-                alpha=memory.alpha,
-            ),
+            return Glimpse(context, state)
+        seen = Trace(
+            computed=torch.full((len(beta),), self.config.K, device=beta.device),
+            weights=groups.collect(spread @ groups.memory(memory.alpha).transpose(1, 2)),
+            beta=beta,
+            alpha=memory.alpha,
         )
+        return Glimpse(context, state, trace=seen)
 
     def weight_sums(self, length: int) -> tuple[float, float]:
         """A position weighs at most 1, or K where both sides are sigmoid."""

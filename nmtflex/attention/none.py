@@ -6,7 +6,16 @@ from typing import ClassVar, NamedTuple
 
 from torch import Tensor
 
-from nmtflex.attention.base import Attention, Sizes, State, Trace, register
+from nmtflex.attention.base import (
+    UNLIMITED,
+    Attention,
+    Glimpse,
+    Limits,
+    Sizes,
+    State,
+    Trace,
+    register,
+)
 from nmtflex.config import NoneConfig
 
 
@@ -28,7 +37,7 @@ class NoAttention(Attention):
         super().__init__()
         self.context_size = 0
 
-    def prepare(self, states: Tensor, mask: Tensor) -> NoMemory:
+    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> NoMemory:
         """Keep nothing."""
         return NoMemory()
 
@@ -40,7 +49,7 @@ class NoAttention(Attention):
         rows: Tensor | None,
         state: State,
         trace: bool = False,
-    ) -> tuple[Tensor, State, Trace | None]:
+    ) -> Glimpse:
         """Return a context [N, 0]."""
         seen = Trace(computed=query.new_zeros(len(query)).long()) if trace else None
-        return query.new_empty(len(query), 0), state, seen
+        return Glimpse(query.new_empty(len(query), 0), state, trace=seen)

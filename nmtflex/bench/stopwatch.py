@@ -7,8 +7,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from torch import nn
-
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.launch import wait_for
 
@@ -29,13 +27,7 @@ class Stopwatch:
     """
 
     def __init__(self, model: Seq2Seq) -> None:
-        decoder = model.decoder
-        self._parts: dict[str, list[tuple[nn.Module, str]]] = {
-            "encoder": [(model, "encode")],
-            "attention": [(decoder.attention, "forward")],
-            "recurrent cell": [(model, "previous_words"), (decoder.stack, "forward")],
-            "output layer": [(model.output, "log_probs"), (model.output, "best_words")],
-        }
+        self._parts = model.parts()
         self._device = model.device
         self._whole = 0.0  # seconds of all blocks
         self.seconds = dict.fromkeys((*self._parts, SEARCH), 0.0)

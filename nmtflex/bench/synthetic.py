@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from nmtflex.attention.flexible import FlexibleAttention
+from nmtflex.attention import Limits
+from nmtflex.attention.flexible import Gate
 from nmtflex.bench.decoding import Ratio, Times, in_fresh_process, now, peak_memory, ratio
 from nmtflex.config import (
     AttentionConfig,
@@ -34,8 +35,9 @@ from nmtflex.decoding.ensemble import Ids
 from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.model.build import build_model
-from nmtflex.model.freeze import freeze
-from nmtflex.model.seq2seq import Seq2Seq, StepOutput
+from nmtflex.model.decoders.base import Step
+from nmtflex.model.inference import make_ready
+from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.device import open_device, storage_dtype
 from nmtflex.text.visible import counted
 from nmtflex.text.vocabulary import EOS_ID
@@ -111,13 +113,15 @@ class Paced:
     Args:
         model: With or without flexible attention.
         steps: Of the decoder; the focus is at the last source position in the last one.
+        tau: Threshold, where there is a penalty.
     """
 
-    def __init__(self, model: Seq2Seq, steps: int) -> None:
+    def __init__(self, model: Seq2Seq, steps: int, tau: float) -> None:
         self.device = model.device
         self.read = 0.0  # when the last source had been read, in seconds as of ``now``
         self._model = model
-        self._travels = model.decoder.attention.gated
+        self._travels = model.gated
+        self._limits = Limits(tau) if model.gated else Limits()
         self._steps = steps
         self._encoded: Any = None
 
@@ -125,7 +129,7 @@ class Paced:
         """Read a batch; see ``Seq2Seq.encode``."""
         last = source.shape[1] - 1
         self._places = (last * step / (self._steps - 1) for step in range(self._steps))
-        encoded = self._encoded = self._model.encode(source, lengths)
+        encoded = self._encoded = self._model.encode(source, lengths, self._limits)
         self.read = now(self.device)
         return encoded
 
@@ -140,7 +144,7 @@ class Paced:
         state: tuple[Tensor, ...],
         tokens: Tensor,
         trace: bool = False,
-    ) -> StepOutput:
+    ) -> Step:
         """Advance every hypothesis by one word; see ``Seq2Seq.step``."""
         if self._travels:
             *cells, focus = state  # the attention mechanism's own part is the last
@@ -179,7 +183,7 @@ class Subject:
         self._sources: list[Ids] = torch.randint(
             FIRST_WORD, wanted.words, shape, generator=draw
         ).tolist()
-        self._paced = Paced(model, steps)
+        self._paced = Paced(model, steps, wanted.tau)
         self._search = SearchConfig(beam=wanted.beam, max_length=steps - 1)
         self._tokens = steps * wanted.sentences
 
@@ -220,15 +224,14 @@ def random_model(attention: AttentionConfig, wanted: Wanted) -> Seq2Seq:
     )
     autocast = wanted.device.dtype == "bfloat16"
     model = build_model(config, wanted.words, wanted.words, max(wanted.lengths), autocast)
-    mechanism = model.decoder.attention
     with torch.no_grad():
         model.output.projection.bias[EOS_ID] = NEVER
-        if isinstance(mechanism, FlexibleAttention):
-            mechanism.gate.v.weight.zero_()
-            mechanism.gate.v.bias.fill_(math.log(GATE / (1 - GATE)))
-            mechanism.set_threshold(wanted.tau)
+        for module in model.modules():
+            if isinstance(module, Gate):
+                module.v.weight.zero_()
+                module.v.bias.fill_(math.log(GATE / (1 - GATE)))
     model = model.to(device, storage_dtype(wanted.device)).eval()
-    freeze(model, wanted.int8)
+    make_ready(model, wanted.int8)
     return model
 
 

@@ -39,9 +39,9 @@ def score(
     """
     from nmtflex.corpus.readers import STANDARD_INPUT, read_pairs, read_stream
     from nmtflex.decoding.forced import PairScore, score_lines, split_columns
-    from nmtflex.model.freeze import freeze
+    from nmtflex.model.inference import make_ready
     from nmtflex.runs.run import load_run
-    from nmtflex.runs.threshold import set_threshold
+    from nmtflex.runs.threshold import run_threshold, under
 
     if per_token and json:
         raise OptionError("--per-token has no effect with --json, which prints both numbers")
@@ -65,8 +65,8 @@ def score(
         return f"{pair.per_token if per_token else pair.log_probability!r}"
 
     opened = load_run(run, device)
-    set_threshold(opened, threshold.tau)
-    freeze(opened.model, batch.int8)
-    scores = score_lines([opened.model], opened.pipeline, pairs, batch.batch_sentences)
+    model = under(opened, run_threshold(opened, threshold.tau))
+    make_ready(opened.model, batch.int8)
+    scores = score_lines([model], opened.pipeline, pairs, batch.batch_sentences)
     for index, pair in enumerate(scores):
         write_line(as_text(index, pair))

@@ -41,7 +41,7 @@ def sweep(
     from nmtflex.evaluation.sweep import smallest_within
     from nmtflex.evaluation.sweep import sweep as sweep_thresholds
     from nmtflex.figures.figures import check_matplotlib
-    from nmtflex.runs.threshold import threshold_value
+    from nmtflex.runs.threshold import threshold_value, under
 
     check_matplotlib()
     split = chosen_split([config.run], config.split, note)
@@ -53,7 +53,7 @@ def sweep(
         raise OptionError(f"--output {base}: there is no folder {base.parent}")
     check_writable(base.with_name(f"{base.name}.csv"), "--output")
     opened = open_translator(config.run, search, ThresholdConfig(), batch, device)
-    if not opened.run.model.decoder.attention.gated:
+    if not opened.run.model.gated:
         raise OptionError(
             f"sweep is for flexible attention, and {config.run} has "
             f"{opened.run.model_config.attention.kind}"
@@ -63,8 +63,7 @@ def sweep(
     if config.within is not None and config.baseline is None:
         taus.add(math.inf)
     points = sweep_thresholds(
-        opened.translator,
-        opened.run.model.decoder.attention.set_threshold,
+        lambda tau: opened.translator.decoding([under(opened.run, tau)]),
         sorted(taus),
         sources,
         references,

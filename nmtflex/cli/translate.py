@@ -228,7 +228,7 @@ def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:
     from nmtflex.cli.alignment import alignment_text
     from nmtflex.decoding.alignment import align
 
-    if not opened.run.model.decoder.attention.aligned:
+    if not opened.run.model.aligned:
         raise OptionError(
             f"--verbose needs weights over source positions, and {opened.run.folder.path} has "
             f"{opened.run.model_config.attention.kind} attention"

@@ -23,9 +23,9 @@ from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import SentenceTrace, trace_pairs
 from nmtflex.errors import OptionError
-from nmtflex.model.freeze import freeze
+from nmtflex.model.inference import make_ready
 from nmtflex.runs.run import Run, load_run
-from nmtflex.runs.threshold import set_threshold, set_thresholds
+from nmtflex.runs.threshold import run_threshold, run_thresholds, under
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
 
@@ -69,6 +69,10 @@ class Translator:
         self.search = search or SearchConfig()
         self.batch = batch or BatchConfig()
         self._models = models
+
+    def decoding(self, models: Sequence[StepModel]) -> Translator:
+        """Return a translator of other models, with the same pipeline and options."""
+        return Translator(models, self.pipeline, self.search, self.batch)
 
     def translate(self, lines: Iterable[str]) -> list[str]:
         """Return the best translation of each line; a line without words gives an empty one.
@@ -272,8 +276,8 @@ def open_translator(
     watch_forks()
     check_not_forked()
     run = load_run(path, device)
-    tau = set_threshold(run, threshold.tau)
-    translator = _translator([run], search, batch)
+    tau = run_threshold(run, threshold.tau)
+    translator = _translator([run], [tau], search, batch)
     translator.reopen = ([path.resolve()], search, threshold, batch, device)
     return Opened(run, translator, tau)
 
@@ -315,26 +319,29 @@ def open_ensemble(
                 f"need the same; train them on one prepared folder, or preprocess with "
                 f"--like {first}"
             )
-    taus = set_thresholds(runs, threshold.tau)
+    taus = run_thresholds(runs, threshold.tau)
     tau = next((value for value in taus if value is not None), None)
-    translator = _translator(runs, search, batch)
+    translator = _translator(runs, taus, search, batch)
     resolved = [path.resolve() for path in paths]
     translator.reopen = (resolved, search, threshold, batch, device)
     return Opened(runs[0], translator, tau)
 
 
-def _translator(runs: Sequence[Run], search: SearchConfig, batch: BatchConfig) -> LoadedTranslator:
+def _translator(
+    runs: Sequence[Run], taus: Sequence[float | None], search: SearchConfig, batch: BatchConfig
+) -> LoadedTranslator:
     """Make the translator of opened runs."""
     first = runs[0]
-    if search.replace_unk and not first.model.decoder.attention.aligned:
+    if search.replace_unk and not first.model.aligned:
         raise OptionError(
             f"--replace-unk needs weights over source positions, and {first.folder.path} has "
             f"{first.model_config.attention.kind} attention"
         )
     for run in runs:
-        freeze(run.model, batch.int8)
+        make_ready(run.model, batch.int8)
     first.pipeline.source.longest = search.max_source_length or None
-    return LoadedTranslator([run.model for run in runs], first.pipeline, search, batch)
+    models = [under(run, tau) for run, tau in zip(runs, taus, strict=True)]
+    return LoadedTranslator(models, first.pipeline, search, batch)
 
 
 def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:

@@ -12,7 +12,7 @@ from nmtflex.decoding.translator import Opened, open_translator
 from nmtflex.errors import OptionError
 from nmtflex.evaluation.run_scores import read_split
 from nmtflex.runs.run import RunFolder
-from nmtflex.runs.threshold import set_thresholds
+from nmtflex.runs.threshold import run_thresholds, under
 
 
 class Decoding(NamedTuple):
@@ -35,8 +35,14 @@ def open_runs(paths: Sequence[Path], decoding: Decoding) -> list[Opened]:
     tau = decoding.threshold.tau
     without = decoding._replace(threshold=ThresholdConfig())
     found = [open_translator(path, *without) for path in paths]
-    taus = set_thresholds([opened.run for opened in found], tau)
-    return [opened._replace(tau=value) for opened, value in zip(found, taus, strict=True)]
+    taus = run_thresholds([opened.run for opened in found], tau)
+    return [_under(opened, value) for opened, value in zip(found, taus, strict=True)]
+
+
+def _under(opened: Opened, tau: float | None) -> Opened:
+    """Return an opened run that translates under a threshold."""
+    translator = opened.translator.decoding([under(opened.run, tau)])
+    return opened._replace(tau=tau, translator=translator)
 
 
 def common_split(paths: Sequence[Path], split: str) -> tuple[list[str], list[str]]:

@@ -32,8 +32,7 @@ class Point(NamedTuple):
 
 
 def sweep(
-    translator: Translator,
-    set_threshold: Callable[[float], None],
+    translator_at: Callable[[float], Translator],
     taus: Iterable[float],
     sources: Sequence[str],
     references: Sequence[str],
@@ -42,8 +41,7 @@ def sweep(
     """Translate raw lines under each threshold; count, clock and score.
 
     Args:
-        translator: Does the work.
-        set_threshold: Sets the threshold of its model.
+        translator_at: Returns what translates under a threshold.
         taus: Thresholds.
         sources: Raw lines.
         references: Raw lines, one each.
@@ -52,14 +50,14 @@ def sweep(
     Raises:
         RunError: The model is broken.
     """
-    translator.translate(sources[:WARM_UP])
-    target = translator.pipeline.target
+    unlimited = translator_at(math.inf)
+    unlimited.translate(sources[:WARM_UP])
+    target = unlimited.pipeline.target
     config = ScoreConfig(ribes=all(target.words(line) for line in references))
     scorer = run_scorer(target, "the references", references, config)
     points = []
     for tau in taus:
-        set_threshold(tau)
-        evaluation, _ = evaluate_run(translator, scorer, sources)
+        evaluation, _ = evaluate_run(translator_at(tau), scorer, sources)
         points.append(
             Point(
                 tau=tau,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from nmtflex.layers.dropout import Dropout
 from nmtflex.layers.linear import Linear, Product
 from nmtflex.ops.dispatch import as_on_gpu
 from nmtflex.ops.recurrent import lstm
+from nmtflex.ops.recurrent.sequence import gru_sequence, lstm_sequence
 from nmtflex.ops.tensors import precise
 
 State = tuple[Tensor, ...]
@@ -46,6 +47,20 @@ class Cell(nn.Module, ABC):
             The new state, alike.
         """
 
+    @abstractmethod
+    def sequence(self, inputs: Tensor, weight: Tensor | None, bias: Tensor, state: State) -> Tensor:
+        """Advance by all steps of a batch at once.
+
+        Args:
+            inputs: [B, T, I], all that comes in.
+            weight: [G, I] of the inputs; None: the cell's own, of inputs that the step makes.
+            bias: [G].
+            state: As in ``forward``, before the first step.
+
+        Returns:
+            h of every step, [B, T, D].
+        """
+
 
 class LSTMCell(Cell):
     """Long short-term memory with the gates i, f, g, o, as in ``torch.nn.LSTM``."""
@@ -61,6 +76,13 @@ class LSTMCell(Cell):
         """Advance (h, c) with one product for all gates; see ``Cell.forward``."""
         h, c = state
         return lstm(self.joint.bare(torch.cat([inputs, h], dim=1)), gates, c)
+
+    def sequence(self, inputs: Tensor, weight: Tensor | None, bias: Tensor, state: State) -> Tensor:
+        """Advance (h, c) by all steps; see ``Cell.sequence``."""
+        size = state[0].shape[1]
+        own, hidden = self.joint.weight.tensor_split((self.joint.in_features - size,), dim=1)
+        weights = (own if weight is None else weight, hidden, bias, torch.zeros_like(bias))
+        return lstm_sequence(inputs, state, weights)
 
 
 class GRUCell(Cell):
@@ -87,6 +109,14 @@ class GRUCell(Cell):
         z = torch.sigmoid(z_in + z_h)
         n = torch.tanh(n_in + torch.sigmoid(r_in + r_h) * (n_h + self.candidate_bias))
         return (n + z * (h - n),)
+
+    def sequence(self, inputs: Tensor, weight: Tensor | None, bias: Tensor, state: State) -> Tensor:
+        """Advance (h,) by all steps; see ``Cell.sequence``."""
+        if weight is None:
+            weight = cast("Product", self.inputs).weight
+        unused = bias.new_zeros(2 * len(self.candidate_bias))
+        hidden_bias = torch.cat([unused, self.candidate_bias])
+        return gru_sequence(inputs, state, (weight, self.hidden.weight, bias, hidden_bias))
 
 
 CELLS: dict[str, type[Cell]] = {"lstm": LSTMCell, "gru": GRUCell}
@@ -153,3 +183,21 @@ class Stack(nn.Module):
             first = layer * self.num_parts
             new += cell(gates, self.dropout(extra), state[first : first + self.num_parts])
         return new
+
+    def sequence(self, embedded: Tensor, state: State) -> Tensor:
+        """Advance all layers by all steps, where a step makes no input of its own (C = 0).
+
+        Args:
+            embedded: [B, T, E].
+            state: Before the first step, as in ``forward``.
+
+        Returns:
+            The top layer's h of every step, [B, T, D].
+        """
+        found, biases = embedded, [self.embedding_gates.bias, *self.layer_biases]
+        for layer, (cell, bias) in enumerate(zip(self.cells, biases, strict=True)):
+            weight = None if layer else self.embedding_gates.weight
+            first = layer * self.num_parts
+            own = state[first : first + self.num_parts]
+            found = cast("Cell", cell).sequence(self.dropout(found), weight, bias, own)
+        return found

@@ -19,7 +19,7 @@ from nmtflex.ops.linear.products import times
 from nmtflex.ops.torch_private import graph_task
 from nmtflex.ops.vocabulary import room_for_logits
 
-Frozen = Callable[[Tensor, Tensor | None], Tensor]  # x [M, C] and b [O] to x W^T + b [M, O]
+Fast = Callable[[Tensor, Tensor | None], Tensor]  # x [M, C] and b [O] to x W^T + b [M, O]
 
 
 class Linear(nn.Linear):
@@ -36,13 +36,13 @@ class Linear(nn.Linear):
 class Product(nn.Linear):
     """x W^T + b, as in ``nn.Linear``; ``model.inference`` has it made by a faster way."""
 
-    frozen: Frozen | None = None  # with a weight that will not change
+    fast: Fast | None = None  # with a weight that will not change
     shared: Tensor | None = None  # W within ``one_gradient``
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x W^T + b: [.., C] to [.., O]."""
-        if self.frozen is not None:
-            return self.frozen(x, self.bias)
+        if self.fast is not None:
+            return self.fast(x, self.bias)
         if self.shared is None:
             return super().forward(x)
         product = self.bare(x)
@@ -50,8 +50,8 @@ class Product(nn.Linear):
 
     def bare(self, x: Tensor) -> Tensor:
         """Return x W^T, without b: [M, C] to [M, O]."""
-        if self.frozen is not None:
-            return self.frozen(x, None)
+        if self.fast is not None:
+            return self.fast(x, None)
         if self.shared is not None:
             return _Shared.apply(x, self.shared, self.shared.grad_fn)  # type: ignore[no-untyped-call]
         if torch.is_grad_enabled() or torch.is_autocast_enabled(x.device.type):

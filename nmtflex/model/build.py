@@ -10,7 +10,7 @@ from nmtflex.layers.output import OutputLayer
 from nmtflex.model.decoders.bahdanau import BahdanauDecoder, DeepOutput
 from nmtflex.model.decoders.base import Decoder
 from nmtflex.model.decoders.luong import LuongDecoder
-from nmtflex.model.encoders.recurrent import Encoder
+from nmtflex.model.encoders.recurrent import RecurrentEncoder
 from nmtflex.model.seq2seq import Seq2Seq
 
 
@@ -40,20 +40,20 @@ def build_model(
     source_embedding = target_embedding
     if tie != "all":
         source_embedding = Embedding(source_size, width, tied=False)
-    encoder = Encoder(
+    encoder = RecurrentEncoder(
         source_embedding, config.cell, config.encoder_size, config.encoder_layers, config.dropout
     )
     tied = None if tie == "none" else target_embedding
-    decoder = _build_decoder(config, source_length)
+    decoder = _build_decoder(config, encoder.size, source_length)
     output = OutputLayer(
         decoder.output_size, config.bottleneck, target_size, tied, config.output_dropout
     )
     return Seq2Seq(encoder, decoder, target_embedding, output, autocast)
 
 
-def _build_decoder(config: ModelConfig, source_length: int) -> Decoder:
-    """Build the decoder that the options name."""
-    states_size, size = 2 * config.encoder_size, config.decoder_size
+def _build_decoder(config: ModelConfig, states_size: int, source_length: int) -> Decoder:
+    """Build the decoder that the options name, on encoder states of some units."""
+    size = config.decoder_size
     sizes = Sizes(size, config.embedding_size, states_size, config.key_size, source_length)
     attention = build_attention(config.attention, sizes)
     context_size = attention.context_size

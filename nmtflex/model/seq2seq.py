@@ -12,19 +12,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention import State, Trace
-from nmtflex.layers.linear import one_gradient
+from nmtflex.attention import UNLIMITED, Limits, State
 from nmtflex.layers.output import OutputLayer
-from nmtflex.model.decoders.base import Decoder
-from nmtflex.model.encoders.recurrent import Encoder
-
-
-class StepOutput(NamedTuple):
-    """What a decoding step gives."""
-
-    output: Tensor  # [N, O], from which ``log_probs`` and ``best_words`` predict the next word
-    state: State  # [N, ...] each
-    trace: Trace | None
+from nmtflex.model.decoders.base import Decoder, Step, Words
+from nmtflex.model.encoders.base import Encoder
 
 
 class Loss(NamedTuple):
@@ -35,23 +26,6 @@ class Loss(NamedTuple):
     tokens: int
     sentences: int
     gate: Tensor | None  # sum over sentences of the mean gate of their steps, [] without gradient
-
-
-class WordTable(nn.Module):
-    """What the previous word brings into a step, for every word of the vocabulary.
-
-    Args:
-        gates: [V, G].
-        feedback: [V, F].
-    """
-
-    def __init__(self, gates: Tensor, feedback: Tensor) -> None:
-        super().__init__()
-        self.gates, self.feedback = gates, feedback
-
-    def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Look up words [N]: gates [N, G] and feedback [N, F]."""
-        return self.gates.index_select(0, tokens), self.feedback.index_select(0, tokens)
 
 
 class Seq2Seq(nn.Module):
@@ -81,7 +55,7 @@ class Seq2Seq(nn.Module):
         self.target_embedding = target_embedding
         self.output = output
         self.autocast = autocast
-        self.word_table: WordTable | None = None  # of a model that is frozen
+        self.word_table: Words | None = None  # of a model that only decodes
 
     @property
     def device(self) -> torch.device:
@@ -102,24 +76,42 @@ class Seq2Seq(nn.Module):
         """Return the block in which products run in the model's format."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast)
 
-    def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, State]:
+    @property
+    def gated(self) -> bool:
+        """Whether attention has a gate: it can be finetuned, and takes a threshold."""
+        return self.decoder.attention.gated
+
+    @property
+    def aligned(self) -> bool:
+        """Whether attention has weights over source positions."""
+        return self.decoder.attention.aligned
+
+    def limited(self, limits: Limits) -> Limited:
+        """Return a view of the model that encodes under limits; the weights stay one."""
+        return Limited(self, limits)
+
+    def encode(
+        self, source: Tensor, lengths: Tensor, limits: Limits = UNLIMITED
+    ) -> tuple[Any, State]:
         """Read a batch of sources.
 
         Args:
             source: [B, S] token ids, padded with 0.
             lengths: [B] tokens of each sentence, at least 1; on the CPU, wherever the source is.
+            limits: What the steps on these sentences leave out.
 
         Returns:
             The memory, never copied for the beam, and the start of the decoder, a row a sentence.
+
+        Raises:
+            ValueError: There is a threshold, and the attention mechanism has no penalty.
         """
         with self.precision():
-            encoded = self.encoder(source, lengths)
-            memory = self.decoder.attention.prepare(encoded.states, encoded.mask)
-            return memory, self.decoder.start(encoded)
+            return self.decoder.start(self.encoder(source, lengths), limits)
 
     def step(
         self, memory: Any, rows: Tensor, state: State, tokens: Tensor, trace: bool = False
-    ) -> StepOutput:
+    ) -> Step:
         """Advance every hypothesis by one word.
 
         Args:
@@ -130,16 +122,13 @@ class Seq2Seq(nn.Module):
             trace: Whether to return the attention's trace.
         """
         with self.precision():
-            gates, feedback = self.previous_words(tokens)
-            output, state, seen = self.decoder(gates, feedback, memory, rows, state, trace)
-            return StepOutput(output, state, seen)
+            return self.decoder.step(memory, rows, state, self.words(tokens), trace)
 
-    def previous_words(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what words [N] bring into a step: their side of the gates [N, G], and feedback."""
+    def words(self, tokens: Tensor) -> Words:
+        """Return what words [N] bring into a step."""
         if self.word_table is not None:
-            return self.word_table(tokens)
-        embedded = self.target_embedding(tokens)
-        return self.decoder.input_gates(embedded), embedded
+            return self.word_table.of(tokens)
+        return self.decoder.words(self.target_embedding(tokens))
 
     def log_probs(self, output: Tensor) -> Tensor:
         """Return natural logarithms of the probabilities of all words: [N, O] to [N, V]."""
@@ -172,6 +161,7 @@ class Seq2Seq(nn.Module):
         smoothing: float = 0.0,
         beta: float = 0.0,
         places: Tensor | None = None,
+        limits: Limits = UNLIMITED,
     ) -> Loss:
         """Score references by teacher forcing.
 
@@ -187,12 +177,15 @@ class Seq2Seq(nn.Module):
             beta: Weight of the mean gate.
             places: [M], of the words in ``target_out`` laid flat; to find them here makes the
                 processor wait for a GPU.
+            limits: What the steps leave out.
 
         Raises:
             ValueError: ``beta`` is given, and the attention mechanism has no gate.
         """
         with self.precision():
-            outputs, gates = self._outputs(source, lengths, target_in)  # [B, T, O], [B, T]
+            memory, state = self.encode(source, lengths, limits)
+            embedded = self.target_embedding(target_in)
+            outputs, gates = self.decoder.sequence(memory, state, embedded)  # [B, T, O], [B, T]
             real = target_out != 0
             if places is None:
                 places = real.flatten().nonzero().squeeze(1)
@@ -209,28 +202,46 @@ class Seq2Seq(nn.Module):
             raise ValueError(f"beta {beta} weighs a gate, and the attention has none")
         return Loss(objective, plain, len(references), len(source), gate)
 
-    def _outputs(
-        self, source: Tensor, lengths: Tensor, target_in: Tensor
-    ) -> tuple[Tensor, Tensor | None]:
-        """Run the decoder over given targets.
-
-        Returns:
-            Its output vectors [B, T, O], and the gates [B, T] where the attention has one.
-        """
-        memory, state = self.encode(source, lengths)
-        embedded = self.target_embedding(target_in)  # [B, T, E]
-        gates = self.decoder.input_gates(embedded)  # all steps in one product
-        gated = self.decoder.attention.gated
-        outputs, attention_gates = [], []
-        with one_gradient(self.decoder):
-            for step_gates, feedback in zip(gates.unbind(1), embedded.unbind(1), strict=True):
-                output, state, seen = self.decoder(step_gates, feedback, memory, None, state, gated)
-                outputs.append(output)
-                if seen is not None:
-                    attention_gates.append(seen.gate)
-        stacked = torch.stack(attention_gates, dim=1) if gated else None
-        return torch.stack(outputs, dim=1), stacked
-
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the attention scores that ``encode`` computes for sources of ``lengths`` [B]."""
         return self.decoder.attention.encoding_computations(lengths)
+
+    def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
+        """Return the methods in which decoding spends its time, by part, for a stopwatch.
+
+        The encoder's has what attention prepares once a sentence, and the recurrent cell's what the
+        previous word brings into it.
+        """
+        decoder = self.decoder
+        return {
+            "encoder": [(self, "encode")],
+            "attention": [(decoder.attention, "forward")],
+            "recurrent cell": [(self, "words"), (decoder.stack, "forward")],
+            "output layer": [(self.output, "log_probs"), (self.output, "best_words")],
+        }
+
+
+class Limited:
+    """A model under limits: what a search decodes.
+
+    Any number of views of one model, each with limits of its own, may be decoded at a time.
+
+    Args:
+        model: In evaluation mode.
+        limits: What is left out.
+    """
+
+    def __init__(self, model: Seq2Seq, limits: Limits) -> None:
+        self.limits = limits
+        self._model = model
+        self.step, self.log_probs, self.best_words = model.step, model.log_probs, model.best_words
+        self.encoding_computations = model.encoding_computations
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self._model.device
+
+    def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, State]:
+        """Read a batch of sources; see ``Seq2Seq.encode``."""
+        return self._model.encode(source, lengths, self.limits)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -39,3 +42,28 @@ def int8_product(x: Tensor, weight: Tensor) -> Tensor:
     if product is None:
         return x.int() @ weight.int().t()
     return product(x, weight.t())
+
+
+def lstm(inputs: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
+    """Return h of every step [B, T, D] of an LSTM layer, by the function behind ``nn.LSTM``.
+
+    Args:
+        inputs: [B, T, I].
+        state: h and c, [B, D].
+        weights: [4 D, I], [4 D, D], [4 D] and [4 D].
+    """
+    before = [part.unsqueeze(0).contiguous() for part in state]
+    return _recurrent(torch._VF.lstm, inputs, before, weights)
+
+
+def gru(inputs: Tensor, state: Tensor, weights: Sequence[Tensor]) -> Tensor:
+    """Return h of every step of a GRU layer, by the function behind ``nn.GRU``; see ``lstm``."""
+    return _recurrent(torch._VF.gru, inputs, state.unsqueeze(0).contiguous(), weights)
+
+
+def _recurrent(layer: Any, inputs: Tensor, before: Any, weights: Sequence[Tensor]) -> Tensor:
+    """Run one layer with biases in one direction, batch first."""
+    plain = [weight.contiguous() for weight in weights]
+    train = torch.is_grad_enabled()
+    found: Tensor = layer(inputs, before, plain, True, 1, 0.0, train, False, True)[0]
+    return found

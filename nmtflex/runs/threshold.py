@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from nmtflex.attention import Limits
 from nmtflex.errors import OptionError
+from nmtflex.model.seq2seq import Limited
 from nmtflex.runs.run import Run
 
 
@@ -34,32 +36,34 @@ def threshold_value(tau: str, data: dict[str, Any]) -> float:
     return math.log10(mean)
 
 
-def set_thresholds(runs: Sequence[Run], tau: str | None) -> list[float | None]:
-    """Set the threshold of those of several runs that have a penalty; return it, or None, of each.
+def run_thresholds(runs: Sequence[Run], tau: str | None) -> list[float | None]:
+    """Return the threshold of each of several runs, None of those that have no penalty.
 
     Raises:
         OptionError: A threshold is given and no run has a penalty, or ``auto`` cannot be told.
     """
-    gated = [run.model.decoder.attention.gated for run in runs]
+    gated = [run.model.gated for run in runs]
     if tau is not None and not any(gated):
         raise OptionError(f"--tau {tau} needs a run with flexible attention")
-    return [set_threshold(run, tau if has else None) for run, has in zip(runs, gated, strict=True)]
+    return [run_threshold(run, tau if has else None) for run, has in zip(runs, gated, strict=True)]
 
 
-def set_threshold(run: Run, tau: str | None) -> float | None:
-    """Set the threshold of an opened run, if one is given; return it.
+def run_threshold(run: Run, tau: str | None) -> float | None:
+    """Return the threshold of an opened run, None if none is given.
 
     Raises:
         OptionError: The run's attention has no penalty, or ``auto`` cannot be told.
     """
-    attention = run.model.decoder.attention
     if tau is None:
         return None
-    if not attention.gated:
+    if not run.model.gated:
         raise OptionError(
             f"--tau {tau} needs flexible attention, and {run.folder.path} has "
             f"{run.model_config.attention.kind}; leave it out"
         )
-    value = threshold_value(tau, run.config["data"])
-    attention.set_threshold(value)
-    return value
+    return threshold_value(tau, run.config["data"])
+
+
+def under(run: Run, tau: float | None) -> Limited:
+    """Return a run's model as it decodes under a threshold; None leaves nothing out."""
+    return run.model.limited(Limits() if tau is None else Limits(tau))

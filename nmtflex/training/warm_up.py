@@ -30,7 +30,7 @@ from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import trace_pairs
 from nmtflex.model.build import build_model
-from nmtflex.model.freeze import freeze
+from nmtflex.model.inference import make_ready
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.waiting import touch
 from nmtflex.runs.device import open_device, storage_dtype
@@ -114,7 +114,7 @@ def _translate(attention: AttentionConfig, device: DeviceConfig, int8: bool = Fa
     model = _model(attention, device).eval()
     if model.decoder.attention.gated:
         model.decoder.attention.set_threshold(0.5)
-    freeze(model, int8)
+    make_ready(model, int8)
     for beam in (1, 3):
         search = SearchConfig(beam=beam, max_length=4)
         found = beam_search([model], SOURCES, search, Tally(), 1)

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention import Attention, State, Trace
+from nmtflex.attention import Attention, State
 from nmtflex.layers.cells import Stack
 from nmtflex.layers.linear import Linear, Product
-from nmtflex.model.decoders.base import Decoder
+from nmtflex.model.decoders.base import Decoder, Step, Words
 
 
 class DeepOutput(nn.Module):
@@ -55,7 +55,7 @@ class BahdanauDecoder(Decoder):
     Args:
         stack: The cells.
         attention: The mechanism.
-        encoded_size: Units of the encoder's final state.
+        summary_size: Units of the encoder's summary.
         size: D, also the units of the output vector.
         deep: The deep output, or None to predict from h[t] alone.
     """
@@ -64,40 +64,35 @@ class BahdanauDecoder(Decoder):
         self,
         stack: Stack,
         attention: Attention,
-        encoded_size: int,
+        summary_size: int,
         size: int,
         deep: DeepOutput | None,
     ) -> None:
-        super().__init__(stack, attention, encoded_size, size, size)
+        super().__init__(stack, attention, summary_size, size, size)
         self.deep = deep
         if deep is not None:
             self.word_size += deep.words.out_features
 
-    def input_gates(self, embedded: Tensor) -> Tensor:
-        """Return the words' side of the gates and of the deep output; see ``Decoder``."""
-        gates = super().input_gates(embedded)
+    def words(self, embedded: Tensor) -> Words:
+        """Return what words bring, beside the gates their side of the deep output."""
+        words = super().words(embedded)
         if self.deep is None:
-            return gates
-        return torch.cat([gates, self.deep.words(embedded)], dim=-1)
+            return words
+        both = torch.cat([words.gates, self.deep.words(embedded)], dim=-1)
+        return words._replace(gates=both)
 
-    def forward(
-        self,
-        gates: Tensor,
-        feedback: Tensor,
-        memory: Any,
-        rows: Tensor | None,
-        state: State,
-        trace: bool = False,
-    ) -> tuple[Tensor, State, Trace | None]:
-        """Advance one step; see ``Decoder.forward``."""
+    def step(
+        self, memory: Any, rows: Tensor | None, state: State, words: Words, trace: bool = False
+    ) -> Step:
+        """Advance one step; see ``Decoder.step``."""
         cells, attending = state[: self.stack.state_size], state[self.stack.state_size :]
-        context, attending, seen = self.attention(
-            cells[self.stack.top], feedback, memory, rows, attending, trace
-        )
-        if self.deep is None:
-            cells = self.stack(gates, context, cells)
-            return cells[self.stack.top], cells + attending, seen
-        gates, words = gates.tensor_split((-self.deep.words.out_features,), dim=1)
-        cells = self.stack(gates, context, cells)
-        output = self.deep(words, cells[self.stack.top], context)
-        return output, cells + attending, seen
+        query = cells[self.stack.top]
+        seen = self.attention(query, words.feedback, memory, rows, attending, trace)
+        gates, deep = words.gates, None
+        if self.deep is not None:
+            gates, deep = gates.tensor_split((-self.deep.words.out_features,), dim=1)
+        cells = self.stack(gates, seen.context, cells)
+        output = cells[self.stack.top]
+        if self.deep is not None:
+            output = self.deep(deep, output, seen.context)
+        return Step(output, cells + seen.state, seen.gate, seen.trace)

@@ -10,71 +10,133 @@ the decoder feeds itself, then the attention mechanism's own. The search reorder
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention import Attention, State, Trace
+from nmtflex.attention import UNLIMITED, Attention, Limits, State, Trace
 from nmtflex.layers.cells import Stack
-from nmtflex.layers.linear import Linear
-from nmtflex.model.encoders.recurrent import Encoded
+from nmtflex.layers.linear import Linear, one_gradient
+from nmtflex.model.encoders.base import Encoded
+
+
+class Words(NamedTuple):
+    """What previous words bring into steps: of one step [N, .] or of all of them [B, T, .].
+
+    In decoding it is a table with a row for each word of the vocabulary.
+    """
+
+    gates: Tensor  # [.., G]
+    feedback: Tensor  # [.., F], for the attention mechanism
+
+    def of(self, tokens: Tensor) -> Words:
+        """Look words [N] up in a table."""
+        return Words(*(part.index_select(0, tokens) for part in self))
+
+
+class Step(NamedTuple):
+    """What a step of a decoder gives."""
+
+    output: Tensor  # [N, O], from which the next word is predicted
+    state: State  # [N, ...] each
+    gate: Tensor | None  # [N] of the attention mechanism, with gradient, where it has one
+    trace: Trace | None  # where it was asked for
 
 
 class Decoder(nn.Module, ABC):
-    """What the two decoders share: cells, attention, and a start from the encoder's final state.
+    """Base of the decoders: cells, attention, and a start from the encoder's summary.
 
     Args:
         stack: The cells.
         attention: The mechanism.
-        encoded_size: Units of the encoder's final state.
+        summary_size: Units of the encoder's summary.
         size: D.
         output_size: O, units of the vector that predicts a word.
     """
 
     def __init__(
-        self, stack: Stack, attention: Attention, encoded_size: int, size: int, output_size: int
+        self, stack: Stack, attention: Attention, summary_size: int, size: int, output_size: int
     ) -> None:
         super().__init__()
         self.stack = stack
         self.attention = attention
         self.output_size = output_size
         self.word_size = stack.embedding_gates.out_features  # G
-        self.bridge = Linear(encoded_size, stack.state_size * size)
+        self.bridge = Linear(summary_size, stack.state_size * size)
 
-    def start(self, encoded: Encoded) -> State:
-        """Return the state before the first step, a row a sentence: each part tanh(W final)."""
-        parts = torch.tanh(self.bridge(encoded.final)).chunk(self.stack.state_size, dim=1)
-        return (*parts, *self.start_fed(encoded), *self.attention.start(encoded.states))
+    def start(self, encoded: Encoded, limits: Limits = UNLIMITED) -> tuple[Any, State]:
+        """Return what is kept of a batch, and the state before the first step, a row a sentence.
+
+        Each part of the cells' state is tanh(W summary).
+
+        Args:
+            encoded: A batch of sources.
+            limits: What the steps leave out.
+
+        Raises:
+            ValueError: There is a threshold, and the attention mechanism has no penalty.
+        """
+        if limits != UNLIMITED and not self.attention.gated:
+            raise ValueError(
+                f"{type(self.attention).__name__} has no penalty to compare with {limits.tau}"
+            )
+        memory = self.attention.prepare(encoded.states, encoded.mask, limits)
+        parts = torch.tanh(self.bridge(encoded.summary)).chunk(self.stack.state_size, dim=1)
+        attending = self.attention.start(encoded.states)
+        return memory, (*parts, *self.start_fed(encoded), *attending)
 
     def start_fed(self, encoded: Encoded) -> State:
         """Return what the decoder feeds itself before the first step: nothing, unless it does."""
         return ()
 
-    def input_gates(self, embedded: Tensor) -> Tensor:
-        """Return the words' side of the gates, for one step or all: [.., E] to [.., G]."""
-        return self.stack.input_gates(embedded)
+    def words(self, embedded: Tensor) -> Words:
+        """Return what words bring into a step, for one step, for all, or for all words.
+
+        Args:
+            embedded: [.., E].
+        """
+        return Words(self.stack.input_gates(embedded), self.attention.feedback(embedded))
 
     @abstractmethod
-    def forward(
-        self,
-        gates: Tensor,
-        feedback: Tensor,
-        memory: Any,
-        rows: Tensor | None,
-        state: State,
-        trace: bool = False,
-    ) -> tuple[Tensor, State, Trace | None]:
+    def step(
+        self, memory: Any, rows: Tensor | None, state: State, words: Words, trace: bool = False
+    ) -> Step:
         """Advance one step.
 
         Args:
-            gates: [N, G] from ``input_gates`` of the previous word.
-            feedback: [N, E] embedding of the previous word, for the attention mechanism.
-            memory: What the attention mechanism prepared.
-            rows: [N] sentence of each hypothesis, or None for one each.
-            state: The state of the step before.
+            memory: From ``start``.
+            rows: [N], ascending: the sentence of each hypothesis; None for one each.
+            state: From ``start`` or the step before.
+            words: What the previous words bring, a row a hypothesis.
             trace: Whether to return the attention's trace.
+        """
+
+    def sequence(self, memory: Any, state: State, embedded: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Run over given words, one hypothesis a sentence.
+
+        Equal to ``step`` after step, which this is unless a decoder has a faster way.
+
+        Args:
+            memory: From ``start``.
+            state: From ``start``.
+            embedded: [B, T, E] of the words before each of T steps.
 
         Returns:
-            The output vector [N, O], the new state, and the trace or None.
+            Output vectors [B, T, O], and the gates [B, T] where the attention has one.
         """
+        words = self.words(embedded)  # all steps in one product
+        outputs, gates = [], []
+        with one_gradient(self):
+            for step_words in zip(*(part.unbind(1) for part in words), strict=True):
+                step = self.step(memory, None, state, Words(*step_words))
+                state = step.state
+                outputs.append(step.output)
+                gates.append(step.gate)
+        return torch.stack(outputs, dim=1), stacked(gates)
+
+
+def stacked(gates: list[Tensor | None]) -> Tensor | None:
+    """Return the gates [N] of all steps as [N, T], or None if there are none."""
+    found = [gate for gate in gates if gate is not None]
+    return torch.stack(found, dim=1) if found else None

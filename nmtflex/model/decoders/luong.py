@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmtflex.attention import Attention, State, Trace
+from nmtflex.attention import Attention, State
 from nmtflex.layers.cells import Stack
 from nmtflex.layers.linear import Product
-from nmtflex.model.decoders.base import Decoder
-from nmtflex.model.encoders.recurrent import Encoded
+from nmtflex.model.decoders.base import Decoder, Step, Words
+from nmtflex.model.encoders.base import Encoded
 
 
 class LuongDecoder(Decoder):
@@ -29,7 +29,7 @@ class LuongDecoder(Decoder):
     Args:
         stack: The cells.
         attention: The mechanism.
-        encoded_size: Units of the encoder's final state.
+        summary_size: Units of the encoder's summary.
         size: D.
         output_size: O.
         attentional: Whether a[t] has a layer of its own.
@@ -40,39 +40,46 @@ class LuongDecoder(Decoder):
         self,
         stack: Stack,
         attention: Attention,
-        encoded_size: int,
+        summary_size: int,
         size: int,
         output_size: int,
         attentional: bool,
         fed_size: int,
     ) -> None:
-        super().__init__(stack, attention, encoded_size, size, output_size)
+        super().__init__(stack, attention, summary_size, size, output_size)
         self.fed_size = fed_size
         joined = size + attention.context_size
         self.attentional = Product(joined, size, bias=False) if attentional else None
 
     def start_fed(self, encoded: Encoded) -> State:
         """Return zeros: nothing was predicted yet."""
-        return (encoded.final.new_zeros(len(encoded.final), self.fed_size),)
+        return (encoded.summary.new_zeros(len(encoded.summary), self.fed_size),)
 
-    def forward(
-        self,
-        gates: Tensor,
-        feedback: Tensor,
-        memory: Any,
-        rows: Tensor | None,
-        state: State,
-        trace: bool = False,
-    ) -> tuple[Tensor, State, Trace | None]:
-        """Advance one step; see ``Decoder.forward``."""
+    def step(
+        self, memory: Any, rows: Tensor | None, state: State, words: Words, trace: bool = False
+    ) -> Step:
+        """Advance one step; see ``Decoder.step``."""
         count = self.stack.state_size
         cells, fed, attending = state[:count], state[count], state[count + 1 :]
-        cells = self.stack(gates, fed, cells)
+        cells = self.stack(words.gates, fed, cells)
         h = cells[self.stack.top]
-        context, attending, seen = self.attention(h, feedback, memory, rows, attending, trace)
-        output = torch.cat([h, context], dim=1)
-        fed = context
-        if self.attentional is not None:
-            fed = output = torch.tanh(self.attentional(output))
+        seen = self.attention(h, words.feedback, memory, rows, attending, trace)
+        output = self._output(h, seen.context)
+        fed = seen.context if self.attentional is None else output
         fed = fed[:, : self.fed_size]  # no units where input feeding is off
-        return output, (*cells, fed, *attending), seen
+        return Step(output, (*cells, fed, *seen.state), seen.gate, seen.trace)
+
+    def sequence(self, memory: Any, state: State, embedded: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Run over given words; without input feeding in all steps at once; see ``Decoder``."""
+        if self.fed_size:
+            return super().sequence(memory, state, embedded)
+        count = self.stack.state_size
+        h = self.stack.sequence(embedded, state[:count])
+        feedback = self.attention.feedback(embedded)
+        contexts, gates = self.attention.sequence(h, feedback, memory, state[count + 1 :])
+        return self._output(h, contexts), gates
+
+    def _output(self, h: Tensor, context: Tensor) -> Tensor:
+        """Return the vectors [.., O] that predict words, of h [.., D] and contexts [.., C]."""
+        output = torch.cat([h, context], dim=-1)
+        return output if self.attentional is None else torch.tanh(self.attentional(output))

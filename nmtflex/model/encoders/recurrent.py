@@ -1,14 +1,15 @@
-"""The encoder: embeddings and a bidirectional LSTM or GRU."""
+"""The recurrent encoder: embeddings and a bidirectional LSTM or GRU."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from nmtflex.layers.dropout import Dropout
+from nmtflex.model.encoders.base import Encoded, Encoder
 from nmtflex.ops.dispatch import as_on_gpu
 from nmtflex.ops.heap import ROWS
 from nmtflex.ops.tensors import upload
@@ -16,15 +17,7 @@ from nmtflex.ops.tensors import upload
 RECURRENT: dict[str, type[nn.LSTM | nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 
 
-class Encoded(NamedTuple):
-    """A batch of sources, read."""
-
-    states: Tensor  # [B, S, 2 D], zeros at padding
-    mask: Tensor  # [B, S], True at real tokens
-    final: Tensor  # [B, 2 D], last forward and first backward state
-
-
-class Encoder(nn.Module):
+class RecurrentEncoder(Encoder):
     """Bidirectional recurrent encoder; dropout on each layer's input.
 
     Args:
@@ -38,8 +31,7 @@ class Encoder(nn.Module):
     def __init__(
         self, embedding: nn.Embedding, cell: str, size: int, num_layers: int, dropout: float
     ) -> None:
-        super().__init__()
-        self.embedding = embedding
+        super().__init__(embedding, 2 * size)
         inputs = [embedding.embedding_dim] + [2 * size] * (num_layers - 1)
         self.layers = nn.ModuleList(
             RECURRENT[cell](width, size, batch_first=True, bidirectional=True) for width in inputs
@@ -47,17 +39,16 @@ class Encoder(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, source: Tensor, lengths: Tensor) -> Encoded:
-        """Read a batch.
+        """Read a batch; see ``Encoder.forward``. The summary is [last forward; first backward].
 
-        Args:
-            source: [B, S] token ids, padded.
-            lengths: [B] tokens of each sentence, at least 1; on the CPU, wherever the source is.
+        States have D units of each direction: H = 2 D.
         """
         lengths, count = lengths.cpu(), len(source)
         if torch.is_autocast_enabled("cpu") and not as_on_gpu(source.device):
             source, lengths = _filled_up(source, lengths)
         positions = torch.arange(source.shape[1], device=source.device)
-        mask = positions < upload(lengths, source.device).unsqueeze(1)
+        real = upload(lengths, source.device)
+        mask = positions < real.unsqueeze(1)
         states = self.embedding(source)
         # Sorted here and not by PyTorch, which would wait for a GPU at every layer.
         falling, order = torch.sort(lengths, descending=True, stable=True)
@@ -71,8 +62,8 @@ class Encoder(nn.Module):
             states, _ = pad_packed_sequence(output, batch_first=True, total_length=source.shape[1])
             states = states.index_select(0, back)
         h = last[0] if isinstance(last, tuple) else last  # [2, B, D]
-        final = torch.cat([h[0], h[1]], dim=1).index_select(0, back)
-        return Encoded(states[:count], mask[:count], final[:count])
+        summary = torch.cat([h[0], h[1]], dim=1).index_select(0, back)
+        return Encoded(states[:count], mask[:count], real[:count], summary[:count])
 
 
 def _filled_up(source: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,6 @@
 """A model made ready for decoding: what follows from its weights alone is computed once.
 
-A frozen model decodes what it decoded before, faster, and cannot be trained or saved.
+Such a model decodes what it decoded before, faster, and cannot be trained or saved.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from torch import nn
 from nmtflex.errors import OptionError
 from nmtflex.layers.cells import Cell
 from nmtflex.layers.linear import Product
-from nmtflex.model.seq2seq import Seq2Seq, WordTable
+from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.linear.products import Int8, Packed
 from nmtflex.ops.torch_private import has_onednn
 
@@ -19,7 +19,7 @@ LARGEST_TABLE = 1 << 26  # numbers: 256 MB in float32
 
 
 @torch.no_grad()
-def freeze(model: Seq2Seq, int8: bool = False) -> None:
+def make_ready(model: Seq2Seq, int8: bool = False) -> None:
     """Tabulate what each target word brings into a step, and lay weights out for fast products.
 
     Args:
@@ -48,9 +48,7 @@ def _tabulate(model: Seq2Seq) -> None:
         return
     with model.precision():
         embedded = embedding(torch.arange(model.target_size, device=model.device))
-        model.word_table = WordTable(
-            decoder.input_gates(embedded), decoder.attention.freeze(embedded)
-        )
+        model.word_table = decoder.words(embedded)
 
 
 def _quantized(model: Seq2Seq) -> set[nn.Module]:
@@ -62,6 +60,6 @@ def _quantized(model: Seq2Seq) -> set[nn.Module]:
 def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
     """Choose how a product is made from now on."""
     if int8 and product.weight.numel():
-        product.frozen = Int8(product.weight)
+        product.fast = Int8(product.weight)
     elif has_onednn(product.weight) and not autocast:
-        product.frozen = Packed(product.weight)
+        product.fast = Packed(product.weight)

@@ -1,0 +1,94 @@
+"""Imports go one way: a folder may import those below it, never one above."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import nmtflex
+
+PACKAGE = Path(nmtflex.__file__).parent
+# From the top; what stands in one line may import each other.
+LAYERS = [
+    ["__main__"],
+    ["cli"],
+    ["__init__"],  # the Python interface, which imports the translator when it is asked for
+    ["report"],
+    ["figures"],
+    ["bench"],
+    ["training"],
+    ["evaluation"],
+    ["decoding"],
+    ["scoring"],
+    ["runs"],
+    ["model"],
+    ["attention"],
+    ["layers"],
+    ["corpus"],
+    ["text"],
+    ["ops"],
+    ["ranks", "meeting", "launch", "workers"],
+    ["config"],
+    ["files", "compiling"],
+    ["errors"],
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def room(parts: tuple[str, ...]) -> str:
+    """Return the folder or file at the top of the package that a module belongs to."""
+    return parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Yield every module of the package that is imported, wherever the import stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "nmtflex":
+            yield from (f"nmtflex.{name.name}" for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+def test_every_room_has_a_place():
+    assert {room(path.relative_to(PACKAGE).parts) for path in FILES} == set(LEVEL)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_down(path):
+    own = room(path.relative_to(PACKAGE).parts)
+    for module in imported(ast.parse(path.read_text(encoding="utf-8"))):
+        if not module.startswith("nmtflex."):
+            continue
+        other = module.split(".")[1]
+        if other == own or other not in LEVEL:  # __version__, say
+            continue
+        assert LEVEL[other] >= LEVEL[own], f"{own} imports {module}"
+
+
+@pytest.mark.parametrize("word", ["torch._", "torch.ops."])
+def test_private_functions_of_torch_stand_in_one_file(word):
+    using = {path.name for path in FILES if word in path.read_text(encoding="utf-8")}
+    assert using <= {"torch_private.py"}
+
+
+def test_only_the_dispatcher_chooses_a_form():
+    for path in FILES:
+        if path.name != "dispatch.py":
+            assert "NMTFLEX_KERNELS" not in path.read_text(encoding="utf-8").replace("``", ""), path
+
+
+def test_nobody_outside_the_model_reaches_into_it():
+    for path in FILES:
+        if room(path.relative_to(PACKAGE).parts) == "model":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            inner = isinstance(node, ast.Attribute) and node.attr in ("decoder", "encoder")
+            if inner and isinstance(node.value, ast.Name | ast.Attribute):
+                owner = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
+                assert owner != "model", f"{path}:{node.lineno}"
