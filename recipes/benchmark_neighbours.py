@@ -1,11 +1,13 @@
 """Decoding and training beside busy neighbours, with threads that watch for them and without.
 
-    python recipes/benchmark_neighbours.py RUN SOURCE [--rounds 4]
+    python recipes/benchmark_neighbours.py RUN SOURCE [--rounds 4] [--fairseq PYTHON DATA MODEL]
 
 RUN is a trained run, SOURCE a file of sentences in its source language. Two processes hold the
 run, one of them with the watcher of ``nmtflex.ops.waiting`` off. They take turns, beside 0, 1,
 2 and 4 processes that do nothing but count; the rows give medians and ranges. ``fair`` is the share
-of the quiet speed that an even division of the cores would leave. Run it on a quiet machine.
+of the quiet speed that an even division of the cores would leave. With ``--fairseq`` a third
+process takes turns: PYTHON has fairseq, DATA is made by fairseq-preprocess, MODEL a checkpoint. Run
+it on a quiet machine.
 """
 
 from __future__ import annotations
@@ -30,29 +32,36 @@ def main() -> None:
     parser.add_argument("run")
     parser.add_argument("source")
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--fairseq", nargs=3, metavar=("PYTHON", "DATA", "MODEL"))
     parser.add_argument("--serve", choices=("watching", "plain"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         serve(options.run, options.source, options.serve == "watching")
     else:
-        measure(options.run, options.source, options.rounds)
+        own = [sys.executable, __file__, options.run, options.source, "--serve"]
+        commands = {name: [*own, name] for name in ("plain", "watching")}
+        if options.fairseq:
+            python, *files = options.fairseq
+            commands["fairseq"] = [
+                python,
+                str(Path(__file__).with_name("serve_fairseq.py")),
+                *files,
+            ]
+        measure(commands, options.rounds)
 
 
-def measure(run: str, source: str, rounds: int) -> None:
-    """Print a table."""
+def measure(commands: dict[str, list[str]], rounds: int) -> None:
+    """Start what is measured, and print a table."""
     import torch
 
     threads = torch.get_num_threads()
-    own = [sys.executable, __file__, run, source, "--serve"]
     servers = {
-        name: subprocess.Popen(
-            [*own, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for name in ("plain", "watching")
+        name: subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for name, command in commands.items()
     }
     for server in servers.values():
         ask(server, "decoding")
-    quiet: dict[str, float] = {}
+    quiet: dict[tuple[str, str], float] = {}
     say(f"{threads} threads; sentences a second (decoding), target tokens a second (training)")
     for count in NEIGHBOURS:
         fair = threads / max(threads, threads + count)
@@ -63,10 +72,11 @@ def measure(run: str, source: str, rounds: int) -> None:
                     for name, server in servers.items():
                         found[name].append(ask(server, work))
             if not count:
-                quiet[work] = statistics.median(found["plain"])
+                quiet |= {(name, work): statistics.median(found[name]) for name in found}
+                quiet["watching", work] = quiet["plain", work]  # what watching costs counts too
             cells = (
                 f"{name} {statistics.median(speeds):,.0f} ({min(speeds):,.0f}-{max(speeds):,.0f}), "
-                f"{statistics.median(speeds) / quiet[work]:.2f} of quiet"
+                f"{statistics.median(speeds) / quiet[name, work]:.2f} of quiet"
                 for name, speeds in found.items()
             )
             say(f"{work}, {count} neighbours, fair {fair:.2f}: {'; '.join(cells)}")
@@ -96,7 +106,7 @@ def neighbours(count: int) -> Iterator[None]:
 
 
 def serve(run: str, source: str, watching: bool) -> None:
-    """Answer each line of standard input with a speed; the first second of work is not measured."""
+    """Load the run and answer."""
     from nmtflex.ops import waiting
 
     if not watching:
@@ -110,12 +120,16 @@ def serve(run: str, source: str, watching: bool) -> None:
         translator.translate(lines)
         return len(lines)
 
-    jobs = {"decoding": decode, "training": trainer()}
+    answer({"decoding": decode, "training": trainer()})
+
+
+def answer(jobs: dict[str, Callable[[], int]]) -> None:
+    """Answer each line of standard input with the speed of the job that it names."""
     for job in jobs.values():
         job()
     for line in sys.stdin:
         job = jobs[line.strip()]
-        speed(job, PAUSE)  # what the watcher sees of the neighbours
+        speed(job, PAUSE)  # not measured: the watcher sees the neighbours in it
         say(str(speed(job, PAUSE)))
 
 
