@@ -39,13 +39,13 @@ class Translation(NamedTuple):
 
     Attributes:
         text: The translation as raw text.
-        tokens: The model's tokens (subwords with BPE), with ``<unk>`` for unknown ones.
-        words: The words of the target tokenizer. With ``replace_unk``, unknown words are replaced.
+        tokens: The model's tokens (subwords with BPE), ``<unk>`` for unknown ones.
+        words: The words of the target tokenizer, after ``replace_unk``.
         score: ``log_probability`` divided by length to the power of ``length_penalty``, by which
             the search ranks.
         log_probability: Natural logarithm of the probability, EOS included.
-        trace: What attention looked at, if requested: numpy arrays as in an attention file, see
-            docs/formats.md. None if the source is empty.
+        trace: If requested and the source is not empty, what attention looked at: numpy arrays,
+            described in docs/formats.md.
         ids: Vocabulary ids of ``tokens``.
         cuts: How many of ``words`` each decoded word became; empty if each became one.
         unread: Number of source tokens beyond ``max_source_length``, which were not translated.
@@ -65,9 +65,8 @@ class Translation(NamedTuple):
 class Translator:
     """Translates raw lines with one model, or with several models as an ensemble.
 
-    One from ``nmtflex.load`` can be pickled and copied: the copy opens the run folder again. It does
-    not work in a process that was forked after the run was loaded; start processes with
-    ``multiprocessing.get_context("spawn")``.
+    One from ``nmtflex.load`` can be pickled and copied: the copy opens the run folder again. In a
+    process forked after loading it does not work; start processes by "spawn".
 
     Args:
         models: Models in evaluation mode that share a vocabulary. Traces come from the first one.
@@ -95,8 +94,7 @@ class Translator:
         truncated there, with a warning.
 
         Args:
-            lines: Raw lines: a list, a generator, an open file. All lines are read before the first
-                one is translated.
+            lines: Raw lines: a list, a generator, an open file. All are read first.
 
         Raises:
             TypeError: ``lines`` is a single string, or does not consist of strings.
@@ -182,7 +180,8 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses for sentences given as vocabulary ids, best first.
 
-        A hypothesis has ids, score and log-probability. A sentence without tokens has one hypothesis, empty and with score 0.
+        A hypothesis has ids, score and log-probability. A sentence without tokens has a single one,
+        empty and with score 0.
 
         Args:
             sources: Vocabulary ids of each sentence.
