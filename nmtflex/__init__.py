@@ -10,7 +10,7 @@
     [[best, *others]] = translator.n_best(["Zwei Männer reden."], 5, trace=True)
     print(best.text, best.score, best.trace.weights)
 
-    ensemble = nmtflex.load(["runs/seed1", "runs/seed2"], tau=1.38)
+    ensemble = nmtflex.load(["runs/flex1", "runs/flex2"], tau=1.38)
 
 Everything else (`preprocess`, `train`, `eval`, ...) is done on the command line. `load` and the
 methods below raise `nmtflex.errors.OptionError` and `RunError` for what a user can cause; both are
