@@ -41,11 +41,9 @@ class Translation(NamedTuple):
         text: The translation as raw text.
         tokens: The model's tokens (subwords with BPE), ``<unk>`` for unknown ones.
         words: The words of the target tokenizer, after ``replace_unk``.
-        score: ``log_probability`` divided by length to the power of ``length_penalty``, by which
-            the search ranks.
+        score: ``log_probability`` / length ** ``length_penalty``, by which the search ranks.
         log_probability: Natural logarithm of the probability, EOS included.
-        trace: If requested and the source is not empty, what attention looked at: numpy arrays,
-            described in docs/formats.md.
+        trace: What attention looked at, if requested: numpy arrays, see docs/formats.md.
         ids: Vocabulary ids of ``tokens``.
         cuts: How many of ``words`` each decoded word became; empty if each became one.
         unread: Number of source tokens beyond ``max_source_length``, which were not translated.
@@ -367,10 +365,9 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
             averages the probabilities of its runs; the runs must share tokenizer, BPE and
             vocabulary.
         **options: Those of ``nmtflex translate``, with underscores. Search: ``beam``,
-            ``length_penalty``, ``max_length`` and ``max_source_length`` (which limit the time that
-            a line can take), ``replace_unk``, ``unk``. Flexible attention: ``tau`` (a number,
-            "inf" or "auto"). Speed: ``batch_sentences``, ``int8``, ``device``, ``dtype``,
-            ``threads``.
+            ``length_penalty``, ``max_length`` and ``max_source_length`` (which limit the time of a
+            line), ``replace_unk``, ``unk``. Flexible attention: ``tau`` (a number, "inf", "auto").
+            Speed: ``batch_sentences``, ``int8``, ``device``, ``dtype``, ``threads``.
 
     Returns:
         A translator; it needs no file outside the run folder.
