@@ -16,13 +16,14 @@ installed := $(VENV)/.installed
 # Quick tests first, so that a mistake shows early.
 tests := $(wildcard tests/unit tests/cli tests/recipes tests/integration tests/browser tests/system)
 
-.PHONY: help install test lint slow demo clean
+.PHONY: help install test lint slow demo docs clean
 
 help:
 	@echo "make test     lint, types and tests (some minutes)"
 	@echo "make demo     the whole way on the toy corpus, from text to scored translations"
 	@echo "make slow     the tests that train for minutes"
 	@echo "make lint     ruff and mypy alone"
+	@echo "make docs     docs/api.md, from the docstrings"
 	@echo "make install  the virtual environment in $(VENV) alone"
 	@echo "make clean    delete the virtual environment, the demo and all caches"
 
@@ -46,6 +47,9 @@ test: lint
 
 slow: $(installed)
 	$(bin)/pytest -m slow --durations=0
+
+docs: $(installed)
+	$(bin)/python docs/make_api.py
 
 # Starts afresh every time: what it makes lies in demo/ until then.
 demo: $(installed)

@@ -1,20 +1,37 @@
-"""Neural machine translation whose attention is cheap."""
+"""Neural machine translation with cheap attention, from Python.
+
+`nmtflex.load` opens a trained run and returns a `Translator`:
+
+    import nmtflex
+
+    translator = nmtflex.load("runs/deen", beam=5)
+    translator.translate(["Ein Hund läuft durch den Schnee.", "Zwei Männer reden."])
+
+    [[best, *others]] = translator.n_best(["Zwei Männer reden."], 5, trace=True)
+    print(best.text, best.score, best.trace.weights)
+
+    ensemble = nmtflex.load(["runs/flex1", "runs/flex2"], tau=1.38)
+
+Everything else (`preprocess`, `train`, `eval`, ...) is done on the command line. `load` and the
+methods below raise `nmtflex.errors.OptionError` and `RunError` for what a user can cause; both are
+`NmtflexError`, and their message is a single line.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nmtflex.decoding.translator import load
+    from nmtflex.decoding.translator import Translation, Translator, load
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load"]
+__all__ = ["Translation", "Translator", "__version__", "load"]
 
 
 def __getattr__(name: str) -> object:
     """Import torch only when a model is asked for."""
-    if name == "load":
-        from nmtflex.decoding.translator import load
+    if name in {"Translation", "Translator", "load"}:
+        from nmtflex.decoding import translator
 
-        return load
+        return getattr(translator, name)
     raise AttributeError(f"module 'nmtflex' has no attribute {name!r}")

@@ -35,27 +35,42 @@ WARM_UP = 64  # sentences that are translated before a clock starts
 
 
 class Translation(NamedTuple):
-    """A hypothesis as text: the raw line, what it was made of, and its scores."""
+    """One translation of a line, with its tokens and scores.
+
+    Attributes:
+        text: The translation as raw text.
+        tokens: The model's tokens (subwords with BPE), ``<unk>`` for unknown ones.
+        words: The words of the target tokenizer, after ``replace_unk``.
+        score: ``log_probability`` / length ** ``length_penalty``, by which the search ranks.
+        log_probability: Natural logarithm of the probability, EOS included.
+        trace: What attention looked at, if requested: numpy arrays, see docs/formats.md.
+        ids: Vocabulary ids of ``tokens``.
+        cuts: How many of ``words`` each decoded word became; empty if each became one.
+        unread: Number of source tokens beyond ``max_source_length``, which were not translated.
+    """
 
     text: str
-    tokens: list[str]  # as the model has them: subwords, "<unk>" for unknown ones
-    words: list[str]  # of the target's tokenizer, unknown ones replaced where that was asked for
+    tokens: list[str]
+    words: list[str]
     score: float
     log_probability: float
-    trace: SentenceTrace | None  # where it was asked for, and the source is not empty
-    ids: Sequence[int] = ()  # of the tokens
-    cuts: Sequence[int] = ()  # how many ``words`` each word became; none: where each is one
-    unread: int = 0  # source tokens beyond ``max_source_length``, which were left out
+    trace: SentenceTrace | None
+    ids: Sequence[int] = ()
+    cuts: Sequence[int] = ()
+    unread: int = 0
 
 
 class Translator:
-    """Translates lines with one model, or with several as an ensemble.
+    """Translates raw lines with one model, or with several models as an ensemble.
+
+    One from ``nmtflex.load`` can be pickled and copied: the copy opens the run folder again. In a
+    process forked after loading it does not work; start processes by "spawn".
 
     Args:
-        models: In evaluation mode, with one vocabulary. Traces are the first one's.
-        pipeline: The text pipeline they were trained with.
+        models: Models in evaluation mode that share a vocabulary. Traces come from the first one.
+        pipeline: The text pipeline that the models were trained with.
         search: Options of the beam search.
-        batch: How many sentences are decoded together; it changes the speed alone.
+        batch: How many sentences are decoded together. It affects speed only.
     """
 
     def __init__(
@@ -75,17 +90,17 @@ class Translator:
         return Translator(models, self.pipeline, self.search, self.batch)
 
     def translate(self, lines: Iterable[str]) -> list[str]:
-        """Return the best translation of each line; a line without words gives an empty one.
+        """Return the best translation of each line, in order.
 
-        A line that is longer than ``max_source_length`` is cut there, with a warning.
+        A line without words gives an empty string. A line longer than ``max_source_length`` is
+        truncated there, with a warning.
 
         Args:
-            lines: Raw lines: a list, a generator, an open file. All are read before the first is
-                translated.
+            lines: Raw lines: a list, a generator, an open file. All are read first.
 
         Raises:
-            TypeError: ``lines`` is one string, or something else that holds no strings.
-            RuntimeError: This process was forked off the one that loaded the run.
+            TypeError: ``lines`` is a single string, or does not consist of strings.
+            RuntimeError: This process was forked after the run was loaded.
         """
         lines = _checked(lines)
         best = [translations[0] for translations in self.n_best(lines, 1)]
@@ -102,20 +117,19 @@ class Translator:
     def n_best(
         self, lines: Iterable[str], count: int, tally: Tally | None = None, trace: bool = False
     ) -> list[list[Translation]]:
-        """Return the ``count`` best translations of each line, the best first.
+        """Return the ``count`` best translations of each line, best first.
 
-        There may be fewer where the search ends with fewer; there are never more than the beam.
-        ``Translation.unread`` says how much of a line was left out as too long.
+        A line may have fewer, and never has more than the beam size.
 
         Args:
-            lines: Raw.
-            count: How many of each line.
-            tally: Takes the count of score computations, if given.
-            trace: Whether to tell what attention looked at in the best one of each line.
+            lines: Raw lines.
+            count: Number of translations for each line.
+            tally: If given, counts the score computations of attention (CPS).
+            trace: Whether the best translation of each line carries a ``trace``.
 
         Raises:
-            TypeError: ``lines`` is one string, or something else that holds no strings.
-            RuntimeError: This process was forked off the one that loaded the run.
+            TypeError: ``lines`` is a single string, or does not consist of strings.
+            RuntimeError: This process was forked after the run was loaded.
         """
         lines = _checked(lines)
         sources = [self.pipeline.source.encode(line) for line in lines]
@@ -143,7 +157,12 @@ class Translator:
     def traces(
         self, lines: Sequence[str], translations: Sequence[Translation]
     ) -> list[SentenceTrace | None]:
-        """Return what attention looked at in a translation of each line, made before."""
+        """Return a ``Translation.trace`` for each line; None where the source is empty.
+
+        Args:
+            lines: Raw lines.
+            translations: One translation of each line, from ``n_best``.
+        """
         sources = map(self.pipeline.source.encode, lines)
         return self._trace([
             (source, list(translation.ids))
@@ -161,20 +180,21 @@ class Translator:
         limits: Sequence[int] | None = None,
         done: Callable[[int], None] = lambda _sentences: None,
     ) -> list[list[Hypothesis]]:
-        """Return each sentence's hypotheses, the best first.
+        """Return the hypotheses for sentences given as vocabulary ids, best first.
 
-        A sentence without tokens has one hypothesis, empty and with score 0.
+        A hypothesis has ids, score and log-probability. A sentence without tokens has a single one,
+        empty and with score 0.
 
         Args:
-            sources: Ids of each sentence.
-            tally: Takes the count of score computations, if given.
-            count: How many hypotheses are asked for; None for the whole beam.
-            limits: The most tokens of each translation, where the search's options leave more.
+            sources: Vocabulary ids of each sentence.
+            tally: If given, counts the score computations of attention (CPS).
+            count: Number of hypotheses for each sentence; None for the whole beam.
+            limits: Maximum tokens of each translation, if lower than the search options allow.
             done: Called after each batch with its number of sentences; it may raise.
 
         Raises:
             RunError: The model is broken and predicts NaN.
-            RuntimeError: This process was forked off the one that loaded the run.
+            RuntimeError: This process was forked after the run was loaded.
         """
         check_not_forked()
         found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
@@ -345,26 +365,24 @@ def _translator(
 
 
 def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
-    """Open a run for translation, or several as an ensemble.
-
-    Example::
-
-        translator = nmtflex.load("runs/toy", beam=5)
-        translator.translate(["the dog that sees the cat sleeps"])
-        ensemble = nmtflex.load(["runs/seed1", "runs/seed2"])
+    """Open a run for translation, or several runs as an ensemble.
 
     Args:
-        run: Run folder that ``nmtflex train`` made; several are decoded by the average of their
-            probabilities, see ``open_ensemble``.
-        options: Those of ``nmtflex translate``, with underscores: ``beam``, ``length_penalty``,
-            ``max_length`` and ``max_source_length``, which bound the time that one line may take,
-            ``replace_unk``, ``unk``, ``tau``, ``batch_sentences``, ``int8``, ``device``,
-            ``dtype``, ``threads``.
+        run: Run folder that ``nmtflex train`` wrote. A sequence of folders is an ensemble, which
+            averages the probabilities of its runs; the runs must share tokenizer, BPE and
+            vocabulary.
+        **options: Those of ``nmtflex translate``, with underscores. Search: ``beam``,
+            ``length_penalty``, ``max_length`` and ``max_source_length`` (which limit the time of a
+            line), ``replace_unk``, ``unk``. Flexible attention: ``tau`` (a number, "inf", "auto").
+            Speed: ``batch_sentences``, ``int8``, ``device``, ``dtype``, ``threads``.
+
+    Returns:
+        A translator; it needs no file outside the run folder.
 
     Raises:
-        OptionError: An unknown option, a value that is not allowed, no run, or runs that do not go
-            together.
-        RunError: The folder is no run, or one of a newer format.
+        OptionError: An option is unknown or has an invalid value, the list of runs is empty, or the
+            runs do not match each other.
+        RunError: The folder is not a run, is damaged, or has a newer format.
     """
     search = _take(SearchConfig, options)
     if options.get("tau") is not None:  # 1.38 as well as "1.38"

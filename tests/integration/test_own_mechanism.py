@@ -1,6 +1,6 @@
-"""A mechanism added as the README says: one file, one config class, one import line.
+"""A mechanism added as docs/adding-a-mechanism.md says: one file, one config class, one import.
 
-The README's own example is taken. It runs in a process of its own, so that no other test sees it.
+The page's own example is taken. It runs in a process of its own, so that no other test sees it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pytest
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
-SECTION = "### A new attention mechanism"
+PAGE = ROOT / "docs" / "adding-a-mechanism.md"
 
-# What the two files that the README names import already.
+# What the two files that the page names import already.
 HEAD = """
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ LINES = ["a b c", "", "zebra b"]
 
 
 def example() -> str:
-    """Return the README's mechanism as a module."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split(SECTION)[1]
-    blocks = re.findall(r"^```python\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    """Return the page's mechanism as a module."""
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     assert len(blocks) == 2
     return "\n\n".join([HEAD, *blocks])
 
