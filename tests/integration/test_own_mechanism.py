@@ -29,7 +29,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from nmtflex.attention import Attention, Sizes, State, Trace
+from nmtflex.attention import UNLIMITED, Attention, Glimpse, Limits, Sizes, State, Trace
 from nmtflex.attention.base import register
 from nmtflex.config import AttentionConfig, Opt
 """
