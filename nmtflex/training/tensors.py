@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -38,8 +39,22 @@ def inputs_of(batch: Batch, device: torch.device) -> Inputs:
     return Inputs(source, lengths, target_in, target_out, on_device, batch.num_tokens)
 
 
-def loss_of(model: Seq2Seq, batch: Inputs, smoothing: float = 0.0, beta: float = 0.0) -> Loss:
-    """Score a batch; see ``Seq2Seq.loss``."""
+def is_gated(model: Seq2Seq) -> bool:
+    """Whether attention has a gate, and so a threshold."""
+    return model.decoder.attention.gated
+
+
+def set_tau(model: Seq2Seq, tau: float) -> None:
+    """Leave out positions with a penalty of at least ``tau`` from now on; no gate, no effect."""
+    if is_gated(model):
+        model.decoder.attention.set_threshold(tau)
+
+
+def loss_of(
+    model: Seq2Seq, batch: Inputs, smoothing: float = 0.0, beta: float = 0.0, tau: float = math.inf
+) -> Loss:
+    """Score a batch under a threshold; see ``Seq2Seq.loss``."""
+    set_tau(model, tau)
     source, lengths, target_in, target_out, places, _ = batch
     return model.loss(source, lengths, target_in, target_out, smoothing, beta, places)
 

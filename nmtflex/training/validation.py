@@ -17,7 +17,7 @@ from nmtflex.errors import DataError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks, merge
 from nmtflex.scoring.run_scores import run_bleu
-from nmtflex.training.tensors import inputs_of, loss_of
+from nmtflex.training.tensors import inputs_of, is_gated, loss_of, set_tau
 
 CHUNK = 512  # sentences translated between two looks at the signals, where there are several
 # processes. A translation is cut where it is so much longer than its reference: an untrained model
@@ -104,20 +104,16 @@ class Validator:
         """
         model.eval()
         show(0, len(self.sources))
-        attention = model.decoder.attention
-        train_tau = attention.tau
-        if attention.gated:
-            attention.set_threshold(self.tau)
-        try:
-            mean, gate = self._teacher_forced(model, check)
-            hypotheses, tally = self._translate(model, check, show)
-        finally:
-            if attention.gated:
-                attention.set_threshold(train_tau)
-        bleu, signature = None, ""
+        mean, gate = self._teacher_forced(model, check)
+        hypotheses, tally = self._translate(model, check, show)
+        own = None
+        samples: tuple[Sample, ...] = ()
         if self.ranks.first:
-            bleu, signature = self._bleu(hypotheses)
-        bleu, signature, cps = self.ranks.from_first([bleu, signature, tally.cps])
+            found = run_bleu(self.pipeline.target, hypotheses, self.references)
+            own = found.value, found.signature, tally.cps
+            text = self.pipeline.target.tokenizer.detokenize
+            samples = tuple(Sample(*raw, text(hypotheses[n])) for n, raw in self.raw.items())
+        bleu, signature, cps = self.ranks.from_first(own)
         return Validation(
             loss=mean,
             perplexity=math.exp(min(mean, 700.0)),
@@ -125,19 +121,7 @@ class Validator:
             signature=signature,
             cps=cps,
             gate=gate,
-            samples=self._shown(hypotheses) if self.ranks.first else (),
-        )
-
-    def _bleu(self, hypotheses: list[list[str]]) -> tuple[float, str]:
-        """Return BLEU and its signature."""
-        bleu = run_bleu(self.pipeline.target, hypotheses, self.references)
-        return bleu.value, bleu.signature
-
-    def _shown(self, hypotheses: list[list[str]]) -> tuple[Sample, ...]:
-        """Return the sentences to look at, translated."""
-        detokenize = self.pipeline.target.tokenizer.detokenize
-        return tuple(
-            Sample(*lines, detokenize(hypotheses[place])) for place, lines in self.raw.items()
+            samples=samples,
         )
 
     def _teacher_forced(
@@ -151,15 +135,15 @@ class Validator:
             pairs = self.ranks.share(batch)
             if not len(pairs):
                 continue
-            loss = loss_of(model, inputs_of(self.batches.collate(pairs), model.device))
+            inputs = inputs_of(self.batches.collate(pairs), model.device)
+            loss = loss_of(model, inputs, tau=self.tau)
             total += float(loss.cross_entropy)
             tokens += loss.tokens
             sentences += loss.sentences
             if loss.gate is not None:
                 gates += float(loss.gate)
         total, gates, all_tokens, count = self.ranks.sum([total, gates, tokens, sentences])
-        gated = model.decoder.attention.gated
-        return total / all_tokens, gates / count if gated else None
+        return total / all_tokens, gates / count if is_gated(model) else None
 
     def _translate(
         self, model: Seq2Seq, check: Callable[[], None], show: Callable[[int, int], None]
@@ -168,6 +152,7 @@ class Validator:
 
         Processes other than the first return nothing of either.
         """
+        set_tau(model, self.tau)
         translator = Translator([model], self.pipeline, self.search, BatchConfig())
         words = self.pipeline.target.decode_words
         hypotheses: list[list[str]] = []
