@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import torch
 from torch import Tensor, autograd
 
+from nmtflex.config import AUTO, LoopConfig
 from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import OptionError
+from nmtflex.files import is_free
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
+from nmtflex.runs.run import RunFolder, read_run_config
 from nmtflex.training.memory import (
     available_memory,
     free_memory,
@@ -79,6 +84,29 @@ def largest_piece(model: Seq2Seq, batches: Batches, largest: int, ranks: Ranks) 
     return fitting if fitting < largest else None
 
 
+def settle_budget(
+    config: LoopConfig, model: Seq2Seq, corpus: PreparedCorpus, ranks: Ranks
+) -> LoopConfig:
+    """Replace ``--batch-tokens auto`` by a number: that of the run, or what fits for a new one.
+
+    Raises:
+        RunError: The folder is there and is no run.
+    """
+    if config.batch_tokens != AUTO:
+        return config
+    known = ranks.from_first(_known_budget(RunFolder(config.run)) if ranks.first else None)
+    budget = find_budget(model, corpus, ranks) if known is None else known
+    return dataclasses.replace(config, batch_tokens=budget)
+
+
+def _known_budget(folder: RunFolder) -> int | None:
+    """Return the tokens a batch that a run was made with; None where it is yet to be made."""
+    if is_free(folder.path):
+        return None
+    known = read_run_config(folder).get("train", {}).get("batch_tokens")
+    return known if type(known) is int and known > 0 else None
+
+
 def find_budget(model: Seq2Seq, corpus: PreparedCorpus, ranks: Ranks) -> int:
     """Find the tokens of a process's batch: a power of two, the least that any can take.
 
@@ -122,10 +150,7 @@ def by_measure(model: Seq2Seq, batches: Batches, most: int, free: int) -> int:
     """See how many tokens ``free`` bytes hold, by what a batch of the longest pairs keeps."""
     each = TEMPORARY * bytes_per_token(model, batches)
     held = int(SHARE * max(0, free - _states(model)) / each)
-    budget = LEAST
-    while 2 * budget <= min(held, most):
-        budget *= 2
-    return budget
+    return 1 << max(LEAST, min(held, most)).bit_length() - 1
 
 
 def bytes_per_token(model: Seq2Seq, batches: Batches) -> float:

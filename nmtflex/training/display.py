@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -128,12 +127,7 @@ class Display:
         self.bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.bar.stop()
 
     def advance(self, epoch: int, update: int, tokens: int, loss: float, norm: float) -> None:

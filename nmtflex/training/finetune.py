@@ -12,6 +12,7 @@ from nmtflex.ranks import Ranks
 from nmtflex.runs.run import Run, load_run
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.training.checkpoint import last_rate
+from nmtflex.training.describe import Options
 from nmtflex.training.loop import Trainer
 from nmtflex.training.start import make_trainer
 
@@ -33,16 +34,14 @@ def open_finetuning(
     if config.run.resolve() == config.base_run.resolve():
         raise OptionError(f"--run {config.run} is the base run itself; give another folder")
     config = effective(config, base)
-    if config.data is None:
-        raise ValueError("the effective options name the data")
+    rate = config.lr
+    if config.data is None or rate is None:
+        raise ValueError("the effective options name the data and the learning rate")
     corpus = open_prepared(config.data)
     _check_pipeline(config, corpus.pipeline, base.pipeline)
-    if base.model.decoder.attention.gated and config.tau is None and "valid" in corpus.splits:
+    if base.model.gated and config.tau is None and "valid" in corpus.splits:
         config = dataclasses.replace(config, tau="auto")
-    rate = config.lr
-    if rate is None:
-        raise ValueError("the effective options name the learning rate")
-    return make_trainer(corpus, base.model_config, config, device, rate, base, ranks)
+    return make_trainer(corpus, Options(base.model_config, config, device), rate, base, ranks)
 
 
 def _check_pipeline(config: FinetuneConfig, found: TextPipeline, ours: TextPipeline) -> None:
@@ -64,7 +63,7 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
     Raises:
         OptionError: What is asked for needs a gate.
     """
-    gated = base.model.decoder.attention.gated
+    gated = base.model.gated
     kind = base.model_config.attention.kind
     if not gated and config.beta:
         raise OptionError(

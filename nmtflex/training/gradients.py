@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
 
@@ -41,6 +42,7 @@ class Gradients:
         smoothing: Label smoothing.
         beta: Weight of the mean gate.
         ranks: Processes that share the pairs; each is left with the gradient of all.
+        tau: Penalty threshold.
         largest: Most tokens of a piece, padding counted, that memory is thought to hold; larger
             ones are cut before they are tried. None for no limit.
         show: Called before each piece with the number done and the number of all.
@@ -51,6 +53,7 @@ class Gradients:
     smoothing: float
     beta: float
     ranks: Ranks = field(default_factory=Ranks)
+    tau: float = math.inf
     largest: int | None = None
     show: Callable[[int, int], None] = lambda _done, _pieces: None
     left_out: list[int] = field(default_factory=list)  # this process's pairs too large even alone
@@ -80,7 +83,9 @@ class Gradients:
         sums = Sums(*(kind(value) for kind, value in values))
         if sums.left_out:
             self.left_out = [pair for part in self.ranks.gather(self.left_out) for pair in part]
-            self._scale(tokens / max(1, sums.tokens))
+            for weight in self.model.parameters():
+                if weight.grad is not None:
+                    weight.grad.mul_(tokens / max(1, sums.tokens))
         return sums
 
     def _shared(self, chosen: list[Pairs]) -> list[Pairs]:
@@ -116,12 +121,6 @@ class Gradients:
             return [pairs]
         return [piece for half in np.array_split(pairs, 2) for piece in self._cut(half)]
 
-    def _scale(self, factor: float) -> None:
-        """Multiply the gradient by a factor."""
-        for weight in self.model.parameters():
-            if weight.grad is not None:
-                weight.grad.mul_(factor)
-
     def _first_failing(
         self, pieces: list[Pairs], tokens: int, sums: Sums, following: list[Pairs]
     ) -> int | None:
@@ -138,7 +137,7 @@ class Gradients:
 
     def _add(self, pairs: Pairs, tokens: int, sums: Sums, following: list[Pairs]) -> None:
         batch = self.feed.take(pairs)
-        loss = loss_of(self.model, batch, self.smoothing, self.beta)
+        loss = loss_of(self.model, batch, self.smoothing, self.beta, self.tau)
         autograd.backward(loss.objective / tokens)
         for after in following:
             self.feed.prepare(after)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,10 +20,9 @@ from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.runs.weights import load_tensors
+from nmtflex.training.describe import Options
 from nmtflex.training.progress import Progress
 from nmtflex.training.same_options import NOT_COMPARED
-
-Loop = TypeVar("Loop", bound=LoopConfig)
 
 MOST_PROCESSES = 1 << 16  # that a run is believed to have begun with
 
@@ -70,23 +69,18 @@ def join(
 def _spread_optimizer(ranks: Ranks, model: Seq2Seq, optimizer: torch.optim.Optimizer) -> None:
     """Give all processes the first one's state of the optimiser."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
-    known = [
+    shapes_of = [
         {key: list(value.shape) for key, value in optimizer.state.get(weight, {}).items()}
         for weight in weights
     ]
-    known = ranks.from_first(known)
-    for weight, shapes in zip(weights, known, strict=True):
+    for weight, shapes in zip(weights, ranks.from_first(shapes_of), strict=True):
         if not ranks.first and shapes:
             optimizer.state[weight] = {
-                key: weight.new_empty(shape, dtype=_format(key, weight))
+                # Adam counts steps in float32, whatever the weight's format.
+                key: weight.new_empty(shape, dtype=torch.float32 if key == "step" else None)
                 for key, shape in shapes.items()
             }
         ranks.spread(optimizer.state[weight][key] for key in shapes)
-
-
-def _format(key: str, weight: Tensor) -> torch.dtype:
-    """Return the number format in which Adam keeps something of a weight."""
-    return torch.float32 if key == "step" else weight.dtype
 
 
 def _set_random(
@@ -126,7 +120,7 @@ def random_states(ranks: Ranks, device: torch.device) -> dict[str, Tensor]:
     }
 
 
-def whole_batches(config: Loop, processes: int) -> Loop:
+def whole_batches(config: LoopConfig, processes: int) -> LoopConfig:
     """Return the loop's options with the budget of all processes together.
 
     A run keeps the batches that it began with, whatever the number of processes that go on with
@@ -168,7 +162,7 @@ def check_same_data(ranks: Ranks, fingerprint: str, folder: Path) -> None:
         )
 
 
-def check_same_options(ranks: Ranks, config: dict[str, Any]) -> None:
+def check_same_options(ranks: Ranks, options: Options) -> None:
     """Check that every process has the first one's options, but for folders and threads.
 
     A process that does not see the run's folder takes nothing from it.
@@ -176,7 +170,8 @@ def check_same_options(ranks: Ranks, config: dict[str, Any]) -> None:
     Raises:
         OptionError: This one's differ.
     """
-    own = {**config["model"], **config["train"], "dtype": config["device"]["dtype"]}
+    model, loop, device = options
+    own = {**model.to_dict(), **loop.to_dict(), "dtype": device.dtype}
     for name in NOT_COMPARED:
         own.pop(name, None)
     first = ranks.from_first(own)

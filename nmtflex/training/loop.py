@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import IO
+from dataclasses import dataclass
 
 import torch
 
 from nmtflex.config import LoopConfig
-from nmtflex.corpus.batches import Batches, Pairs
+from nmtflex.corpus.batches import Pairs
 from nmtflex.corpus.integrity import Integrity
-from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import StoppedError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.heap import give_back
@@ -28,6 +27,7 @@ from nmtflex.training.gradients import Gradients, Sums, clip_gradient
 from nmtflex.training.joining import random_states
 from nmtflex.training.metrics import Metrics
 from nmtflex.training.progress import Progress
+from nmtflex.training.schedule import Schedule
 from nmtflex.training.setbacks import Setbacks, explained, is_sound, stopped
 from nmtflex.training.signals import StopSignals
 from nmtflex.training.validation import Validation, Validator
@@ -36,57 +36,23 @@ TIDY_EVERY = 20  # updates between two times that free memory is given back
 Check = Callable[[], None]  # raises where training must stop
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class Trainer:
-    """Trains a model on a prepared corpus.
+    """Trains a model on a prepared corpus."""
 
-    Args:
-        config: The loop's options.
-        folder: The run, where everything is written.
-        corpus: Training data, and validation data if there is any.
-        model: On its device.
-        optimizer: Over the model's weights.
-        progress: How far it is.
-        tau: Penalty threshold of the validations.
-        ranks: Processes that share the work; they hold the same weights and progress.
-    """
-
-    lock: IO[str] | None = None  # kept open while the trainer lives; it keeps other trainings out
-
-    def __init__(
-        self,
-        config: LoopConfig,
-        folder: RunFolder,
-        corpus: PreparedCorpus,
-        model: Seq2Seq,
-        optimizer: torch.optim.Optimizer,
-        progress: Progress,
-        tau: float = math.inf,
-        ranks: Ranks | None = None,
-    ) -> None:
-        self.ranks = ranks or Ranks()
-        self.notes: list[str] = []  # for a person, before the training begins
-        self.config = config
-        self.folder = folder
-        self.model = model
-        self.optimizer = optimizer
-        self.progress = progress
-        self.batches = Batches(
-            corpus.store("train", "source"),
-            corpus.store("train", "target"),
-            config.token_budget,
-            config.batch_sentences,
-        )
-        self.validator = None
-        if "valid" in corpus.splits:
-            self.validator = Validator(
-                corpus, config.valid_beam, config.token_budget, tau, self.ranks
-            )
-        self.gradients = Gradients(
-            model, self.batches, config.label_smoothing, config.gate_weight, self.ranks
-        )
-        self.setbacks = Setbacks(corpus, progress)
-        self.integrity = Integrity(corpus)
-        self.order = self.batches.order(config.seed, progress.epoch)
+    config: LoopConfig  # its batches are those of all processes together
+    folder: RunFolder  # where everything is written
+    model: Seq2Seq
+    optimizer: torch.optim.Optimizer  # over the weights that are trained
+    gradients: Gradients
+    validator: Validator | None  # None without validation data
+    schedule: Schedule
+    progress: Progress
+    order: list[Pairs]  # the pairs of each batch of this epoch
+    setbacks: Setbacks
+    integrity: Integrity  # of the prepared folder
+    ranks: Ranks  # processes that share the work; they hold the same weights and progress
+    notes: list[str]  # for a person, before the training begins
 
     def total_updates(self) -> int:
         """Estimate the updates of the whole training (exact where they are counted)."""
@@ -141,13 +107,21 @@ class Trainer:
                 full, or memory short; the last checkpoint stays.
             DataError: The prepared folder was changed under the run.
         """
-        with StopSignals() as signals, explained(self.folder, self.progress):
+        progress = self.progress
+
+        def show(done: int, pieces: int) -> None:
+            words = f"{done} of {pieces} pieces of a batch"
+            display.working(progress.epoch, progress.update, words)
+
+        if self.gradients.largest is not None:
+            self.gradients.show = show
+        with StopSignals() as signals, explained(self.folder, progress):
 
             def check() -> None:
                 if received := self.ranks.agree(signals.received):
                     self._save()
                     raise StoppedError(
-                        f"stopped by {received.name} at update {self.progress.update}; "
+                        f"stopped by {received.name} at update {progress.update}; "
                         f"the state is saved in {self.folder.path}; the same command goes on",
                         received,
                     )
@@ -162,7 +136,7 @@ class Trainer:
                     self._next_epoch()
                 self._update(display, metrics, began)
                 self._stop_if_stuck()
-                if self.progress.seconds - self.progress.saved_seconds >= self.config.save_seconds:
+                if progress.seconds - progress.saved_seconds >= self.config.save_seconds:
                     self._save()
                 check()
 
@@ -170,22 +144,14 @@ class Trainer:
         progress = self.progress
         progress.epoch += 1
         progress.position = 0
-        if self.config.halve_from and progress.epoch >= self.config.halve_from:
-            progress.rate /= 2
-        self.order = self.batches.order(self.config.seed, progress.epoch)
+        self.schedule.start_epoch(progress)
+        self.order = self.gradients.batches.order(self.config.seed, progress.epoch)
 
     def _update(self, display: Display, metrics: Metrics | None, began: float) -> None:
         """Make one optimiser step from the next batches of the epoch."""
         progress, config = self.progress, self.config
         after = progress.position + config.accumulate
         chosen = self.order[progress.position : after]
-        if self.gradients.largest is not None:
-
-            def show(done: int, pieces: int) -> None:
-                words = f"{done} of {pieces} pieces of a batch"
-                display.working(progress.epoch, progress.update, words)
-
-            self.gradients.show = show
         sums, norm = self._step(chosen, self.order[after : after + config.accumulate])
         progress.update += 1
         if progress.update % TIDY_EVERY == 0:
@@ -202,11 +168,7 @@ class Trainer:
             self._log_training(metrics, norm if math.isfinite(norm) else None)
 
     def _stop_if_stuck(self) -> None:
-        """Save and stop where too many updates in a row were skipped.
-
-        Raises:
-            RunError: They were.
-        """
+        """Save and raise ``RunError`` where too many updates in a row were skipped."""
         progress, limit = self.progress, self.config.bad_updates
         if progress.skipped_in_row >= limit:
             progress.skipped_in_row = 0  # the same command may try as many again
@@ -214,14 +176,10 @@ class Trainer:
             raise stopped(self.folder, progress.update, limit)
 
     def _step(self, chosen: list[Pairs], following: list[Pairs]) -> tuple[Sums, float]:
-        """Descend along the mean gradient a token, if it is finite; return it summed up.
+        """Descend along the mean gradient a token of batches, if it and the loss are finite.
 
-        Args:
-            chosen: Pairs of each batch of this update.
-            following: Those of the next one of the epoch.
-
-        Returns:
-            Sums over the pairs, and the gradient's norm.
+        The batches ``following`` are those of the next update. Returns sums over the pairs, and the
+        gradient's norm.
         """
         progress, config = self.progress, self.config
         self.model.train()
@@ -241,22 +199,17 @@ class Trainer:
     def _log_training(self, metrics: Metrics | None, norm: float | None) -> None:
         progress = self.progress
         mean = progress.window_cross_entropy / progress.window_tokens
+        gate = progress.window_gate / progress.window_sentences if self.model.gated else None
         self._log(
             metrics,
             "train",
             loss=progress.window_loss / progress.window_tokens,
             perplexity=math.exp(min(mean, 700.0)),
             gradient_norm=norm,
-            gate_mean=self._mean_gate(),
+            gate_mean=gate,
         )
         progress.window_loss = progress.window_cross_entropy = progress.window_gate = 0.0
         progress.window_tokens = progress.window_sentences = 0
-
-    def _mean_gate(self) -> float | None:
-        """Return the mean gate since the last row; None where attention has no gate."""
-        if not self.model.decoder.attention.gated:
-            return None
-        return self.progress.window_gate / self.progress.window_sentences
 
     def _log(self, metrics: Metrics | None, split: str, **values: float | None) -> None:
         progress = self.progress
@@ -287,6 +240,7 @@ class Trainer:
         progress.validated_update = progress.update
         progress.validated_seconds = progress.seconds
         best = progress.update > 0 and self._judge(result)  # where it starts from is no result
+        self.schedule.end_validation(progress)
         if result is not None:
             self._log(
                 metrics,
@@ -326,10 +280,6 @@ class Trainer:
             known = progress.best_perplexity or math.inf
             if before is not None and (score, -perplexity) <= (before, -known):
                 progress.validations_since_best += 1
-                if self.config.plateau and not (
-                    progress.validations_since_best % self.config.plateau
-                ):
-                    progress.rate /= 2
                 return False
         progress.best_score, progress.best_perplexity = score, perplexity
         progress.best_update = progress.update

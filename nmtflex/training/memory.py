@@ -18,7 +18,6 @@ WORDS = re.compile(
     "|out of memory"  # of CUDA, from where it is not an OutOfMemoryError
     "|CUBLAS_STATUS_ALLOC_FAILED"
 )
-CGROUPS = Path("/sys/fs/cgroup")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -43,37 +42,38 @@ def free_memory(device: torch.device) -> int:
     return available_memory()
 
 
-def available_memory() -> int:
+def available_memory(root: Path = Path("/")) -> int:
     """Return the bytes that this process may still take on the CPU.
 
     The least of what the machine has, what its control groups allow (version 2, those around its
-    own too) and what ``ulimit -v`` leaves of its addresses.
+    own too) and what ``ulimit -v`` leaves of its addresses. ``root`` has the system's files.
     """
     page = os.sysconf("SC_PAGE_SIZE")
     found = [page * os.sysconf("SC_PHYS_PAGES")]
-    words = [line.split() for line in _lines("/proc/meminfo")]
+    words = [line.split() for line in _lines(root / "proc/meminfo")]
     found += [1024 * int(count) for name, count, *_ in words if name == "MemAvailable:"]
-    for group in _control_groups():
+    for group in _control_groups(root):
         limit, used = (_lines(group / f"memory.{name}") for name in ("max", "current"))
         if limit and used and limit[0].isdecimal():  # "max" where there is no limit
             found.append(int(limit[0]) - int(used[0]))
     addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
-    taken = _lines("/proc/self/statm")
+    taken = _lines(root / "proc/self/statm")
     if addresses != resource.RLIM_INFINITY and taken:
         found.append(addresses - page * int(taken[0].split()[0]))
     return max(0, min(found))
 
 
-def _control_groups() -> list[Path]:
+def _control_groups(root: Path) -> list[Path]:
     """Return the folder of this process's control group and those of the groups around it."""
-    names = [line.removeprefix("0::/") for line in _lines("/proc/self/cgroup") if line[:2] == "0:"]
-    own = CGROUPS / (names[0] if names else "")
-    return [CGROUPS, *(path for path in (own, *own.parents) if CGROUPS in path.parents)]
+    top, lines = root / "sys/fs/cgroup", _lines(root / "proc/self/cgroup")
+    names = [line.removeprefix("0::/") for line in lines if line[:2] == "0:"]
+    own = top / (names[0] if names else "")
+    return [top, *(path for path in (own, *own.parents) if top in path.parents)]
 
 
-def _lines(path: str | Path) -> list[str]:
+def _lines(path: Path) -> list[str]:
     """Return the lines of a file of the system; none where there is no such file."""
     try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8").splitlines()
     except OSError:
         return []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-from types import TracebackType
 from typing import Self
 
 from torch.utils.tensorboard import SummaryWriter
@@ -51,12 +50,7 @@ class Metrics:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         # Where the disk is full, closing fails once more, and would hide what happened first.
         with contextlib.suppress(OSError) if error else contextlib.nullcontext():
             self.file.close()

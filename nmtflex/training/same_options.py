@@ -10,13 +10,14 @@ from nmtflex.config import Config, options_of
 from nmtflex.config.words import option_words, plain_default
 from nmtflex.errors import OptionError, RunError
 from nmtflex.runs.run import RunFolder
+from nmtflex.training.describe import Options
 from nmtflex.training.made_by import check_made_by, maker_of
 
 NOT_COMPARED = ("data", "run", "base_run")  # folders may move; what they hold is compared instead
 
 
 def check_same(
-    folder: RunFolder, before: dict[str, Any], config: dict[str, Any], groups: tuple[Config, ...]
+    folder: RunFolder, before: dict[str, Any], config: dict[str, Any], options: Options
 ) -> None:
     """Refuse to resume under other options than the run was made with; name each.
 
@@ -24,16 +25,20 @@ def check_same(
         folder: The run.
         before: Its ``config.json``.
         config: The same as it would be now.
-        groups: The options of model, training and device.
+        options: Those of this training.
 
     Raises:
         OptionError: The run was made by another command, from another base, or with other options.
         RunError: It has no training to resume, or its ``config.json`` is damaged.
     """
     check_made_by(folder.path, before, maker_of(config))
-    _check_base(folder, before, config)
+    if before.get("base") != config.get("base"):
+        raise OptionError(
+            f"{folder.path} did not begin with the weights that {config['train']['base_run']} has "
+            f"now; give the run that it was finetuned from, or another --run"
+        )
     faults: list[str] = []
-    for section, group in zip(("model", "train", "device"), groups, strict=True):
+    for section, group in options._asdict().items():
         old = before.get(section)
         if not isinstance(old, dict):
             raise RunError(f"{folder.config}: damaged: no {section!r} section")
@@ -46,19 +51,6 @@ def check_same(
         raise OptionError(
             f"{folder.path} is a run with other options: {'; '.join(faults)}; leave out what is to "
             f"stay as it was, or give another --run"
-        )
-
-
-def _check_base(folder: RunFolder, before: dict[str, Any], config: dict[str, Any]) -> None:
-    """Check that the run began with the same weights.
-
-    Raises:
-        OptionError: It did not.
-    """
-    if before.get("base") != config.get("base"):
-        raise OptionError(
-            f"{folder.path} did not begin with the weights that {config['train']['base_run']} has "
-            f"now; give the run that it was finetuned from, or another --run"
         )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from nmtflex.attention import Limits
 from nmtflex.corpus.batches import Batch, Batches, Pairs
 from nmtflex.model.seq2seq import Loss, Seq2Seq
 from nmtflex.ops.dispatch import as_on_gpu
@@ -38,10 +40,12 @@ def inputs_of(batch: Batch, device: torch.device) -> Inputs:
     return Inputs(source, lengths, target_in, target_out, on_device, batch.num_tokens)
 
 
-def loss_of(model: Seq2Seq, batch: Inputs, smoothing: float = 0.0, beta: float = 0.0) -> Loss:
-    """Score a batch; see ``Seq2Seq.loss``."""
+def loss_of(
+    model: Seq2Seq, batch: Inputs, smoothing: float = 0.0, beta: float = 0.0, tau: float = math.inf
+) -> Loss:
+    """Score a batch under a threshold; see ``Seq2Seq.loss``."""
     source, lengths, target_in, target_out, places, _ = batch
-    return model.loss(source, lengths, target_in, target_out, smoothing, beta, places)
+    return model.loss(source, lengths, target_in, target_out, smoothing, beta, places, Limits(tau))
 
 
 class Feed:

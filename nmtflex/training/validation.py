@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import torch
 
+from nmtflex.attention import Limits
 from nmtflex.config import BatchConfig, SearchConfig
 from nmtflex.corpus.batches import Batches
 from nmtflex.corpus.store import PreparedCorpus
@@ -104,20 +105,16 @@ class Validator:
         """
         model.eval()
         show(0, len(self.sources))
-        attention = model.decoder.attention
-        train_tau = attention.tau
-        if attention.gated:
-            attention.set_threshold(self.tau)
-        try:
-            mean, gate = self._teacher_forced(model, check)
-            hypotheses, tally = self._translate(model, check, show)
-        finally:
-            if attention.gated:
-                attention.set_threshold(train_tau)
-        bleu, signature = None, ""
+        mean, gate = self._teacher_forced(model, check)
+        hypotheses, tally = self._translate(model, check, show)
+        own = None
+        samples: tuple[Sample, ...] = ()
         if self.ranks.first:
-            bleu, signature = self._bleu(hypotheses)
-        bleu, signature, cps = self.ranks.from_first([bleu, signature, tally.cps])
+            found = run_bleu(self.pipeline.target, hypotheses, self.references)
+            own = found.value, found.signature, tally.cps
+            text = self.pipeline.target.tokenizer.detokenize
+            samples = tuple(Sample(*raw, text(hypotheses[n])) for n, raw in self.raw.items())
+        bleu, signature, cps = self.ranks.from_first(own)
         return Validation(
             loss=mean,
             perplexity=math.exp(min(mean, 700.0)),
@@ -125,19 +122,7 @@ class Validator:
             signature=signature,
             cps=cps,
             gate=gate,
-            samples=self._shown(hypotheses) if self.ranks.first else (),
-        )
-
-    def _bleu(self, hypotheses: list[list[str]]) -> tuple[float, str]:
-        """Return BLEU and its signature."""
-        bleu = run_bleu(self.pipeline.target, hypotheses, self.references)
-        return bleu.value, bleu.signature
-
-    def _shown(self, hypotheses: list[list[str]]) -> tuple[Sample, ...]:
-        """Return the sentences to look at, translated."""
-        detokenize = self.pipeline.target.tokenizer.detokenize
-        return tuple(
-            Sample(*lines, detokenize(hypotheses[place])) for place, lines in self.raw.items()
+            samples=samples,
         )
 
     def _teacher_forced(
@@ -151,15 +136,15 @@ class Validator:
             pairs = self.ranks.share(batch)
             if not len(pairs):
                 continue
-            loss = loss_of(model, inputs_of(self.batches.collate(pairs), model.device))
+            inputs = inputs_of(self.batches.collate(pairs), model.device)
+            loss = loss_of(model, inputs, tau=self.tau)
             total += float(loss.cross_entropy)
             tokens += loss.tokens
             sentences += loss.sentences
             if loss.gate is not None:
                 gates += float(loss.gate)
         total, gates, all_tokens, count = self.ranks.sum([total, gates, tokens, sentences])
-        gated = model.decoder.attention.gated
-        return total / all_tokens, gates / count if gated else None
+        return total / all_tokens, gates / count if model.gated else None
 
     def _translate(
         self, model: Seq2Seq, check: Callable[[], None], show: Callable[[int, int], None]
@@ -168,7 +153,9 @@ class Validator:
 
         Processes other than the first return nothing of either.
         """
-        translator = Translator([model], self.pipeline, self.search, BatchConfig())
+        translator = Translator(
+            [model.limited(Limits(self.tau))], self.pipeline, self.search, BatchConfig()
+        )
         words = self.pipeline.target.decode_words
         hypotheses: list[list[str]] = []
         tally = Tally()

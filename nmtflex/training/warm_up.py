@@ -8,11 +8,13 @@ translate a line, as a user's own would.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from nmtflex.attention import UNLIMITED, Limits
 from nmtflex.config import (
     AttentionConfig,
     DeviceConfig,
@@ -64,14 +66,10 @@ def _steps(device: DeviceConfig) -> Iterator[Step]:
     for attention in MECHANISMS:
         name = f"{attention.kind}, {attention.score}" if hasattr(attention, "score") else None
         for what, run in (("training", _train), ("translation", _translate)):
-            yield Step(f"{what}: {name or attention.kind}", _bound(run, attention, device))
+            yield Step(f"{what}: {name or attention.kind}", partial(run, attention, device))
     yield Step("order of a large corpus", _sort)
-    yield Step("threads on a busy machine", _touch)
-    yield Step("translation in 8 bits", _bound(_translate, GlobalConfig(), device, True))
-
-
-def _bound(run: Callable[..., None], *arguments: object) -> Callable[[], None]:
-    return lambda: run(*arguments)
+    yield Step("threads on a busy machine", partial(touch, np.zeros(64)))
+    yield Step("translation in 8 bits", partial(_translate, GlobalConfig(), device, True))
 
 
 def _model(attention: AttentionConfig, device: DeviceConfig) -> Seq2Seq:
@@ -104,18 +102,12 @@ def _sort() -> None:
     shuffled_by_length(lengths, lengths, np.random.default_rng(1))
 
 
-def _touch() -> None:
-    """Run the loop that helper threads run on a busy machine."""
-    touch(np.zeros(64))
-
-
 def _translate(attention: AttentionConfig, device: DeviceConfig, int8: bool = False) -> None:
     """Translate two sentences greedily and with a beam, and trace one."""
     model = _model(attention, device).eval()
-    if model.decoder.attention.gated:
-        model.decoder.attention.set_threshold(0.5)
     make_ready(model, int8)
+    limited = model.limited(Limits(0.5) if model.gated else UNLIMITED)
     for beam in (1, 3):
         search = SearchConfig(beam=beam, max_length=4)
-        found = beam_search([model], SOURCES, search, Tally(), 1)
-    trace_pairs(model, [(SOURCES[0], found[0][0].ids)], 1)
+        found = beam_search([limited], SOURCES, search, Tally(), 1)
+    trace_pairs(limited, [(SOURCES[0], found[0][0].ids)], 1)

@@ -268,32 +268,35 @@ def budget(run: Path) -> int:
     return json.loads((run / "config.json").read_text())["train"]["batch_tokens"]
 
 
-@pytest.fixture
-def small_steps(monkeypatch):
-    """So that a hundredth of an epoch of this corpus is no limit."""
-    monkeypatch.setattr("nmtflex.training.budget.UPDATES", 1)
-    monkeypatch.setattr("nmtflex.training.budget.LEAST", 16)
+def test_the_budget_is_found_told_and_kept(command_line, tmp_path, monkeypatch):
+    """A hundredth of an epoch has 553 tokens, ends of sentences counted."""
+    for language in ("lo", "up"):
+        (tmp_path / f"train.{language}").write_text((" ".join("abcdefgh" * 4) + "\n") * 1677)
+    data, auto = tmp_path / "prepared", "auto"
+    languages = ("--source-lang", "lo", "--target-lang", "up")
+    made = command_line("preprocess", *languages, "--train", tmp_path / "train", "--out", data)
+    assert made.code == 0
 
+    def train(name, updates, tokens):
+        options = (*MODEL, *PLACE, "--updates", updates, "--batch-tokens", tokens)
+        return command_line("train", data, "--run", tmp_path / name, *options)
 
-def test_the_budget_is_found_told_and_kept(train, tmp_path, small_steps, monkeypatch):
-    run, auto = tmp_path / "run", ("--batch-tokens", "auto")
-    outcome = train(run, "--updates", 2, batch=auto)
+    outcome = train("run", 2, auto)
     assert outcome.code == 0
-    assert budget(run) == 256  # of some 450 tokens
-    assert "nmtflex: --batch-tokens auto: 256 tokens a batch" in outcome.err
+    assert budget(tmp_path / "run") == 512
+    assert "nmtflex: --batch-tokens auto: 512 tokens a batch" in outcome.err
     monkeypatch.setattr("nmtflex.training.budget.available_memory", lambda: 0)
-    assert train(run, "--updates", 4, batch=auto).code == 0
-    assert budget(run) == 256  # found once
-    assert train(run, "--updates", 5, batch=("--batch-tokens", 256)).code == 0
-    refused = train(run, "--updates", 6, batch=("--batch-tokens", 128))
-    assert "--batch-tokens was 256, not 128" in refused.err
-    assert train(tmp_path / "small", "--updates", 2, batch=auto).code == 0
-    assert budget(tmp_path / "small") == 16
-    assert train(tmp_path / "plain", "--updates", 5, batch=("--batch-tokens", 256)).code == 0
-    assert tensors(run, 5) == tensors(tmp_path / "plain", 5)
+    assert train("run", 4, auto).code == 0
+    assert budget(tmp_path / "run") == 512  # found once
+    assert train("run", 5, 512).code == 0
+    assert "--batch-tokens was 512, not 128" in train("run", 6, 128).err
+    assert train("small", 1, auto).code == 0
+    assert budget(tmp_path / "small") == 256
+    assert train("plain", 5, 512).code == 0
+    assert tensors(tmp_path / "run", 5) == tensors(tmp_path / "plain", 5)
 
 
-def test_auto_may_stand_in_a_file(train, tmp_path, small_steps):
+def test_auto_may_stand_in_a_file(train, tmp_path):
     options = tmp_path / "options.toml"
     options.write_text('batch-tokens = "auto"\n')
     assert train(tmp_path / "run", "--updates", 2, "--config", options, batch=()).code == 0

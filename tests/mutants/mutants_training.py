@@ -6,9 +6,9 @@ from mutant import Mutant
 
 GRADIENTS, LOOP = "nmtflex/training/gradients.py", "nmtflex/training/loop.py"
 CHECKPOINT, BATCHES = "nmtflex/training/checkpoint.py", "nmtflex/corpus/batches.py"
-PIECES = "tests/unit/training/test_gradient_pieces.py"
+PIECES = "tests/unit/training/test_gradients.py"
 KEPT = "tests/unit/training/test_checkpoint.py"
-TRAIN = "tests/integration/training/test_train.py"
+TRAIN = "tests/unit/training/test_loop.py"
 ORDER = "tests/unit/corpus/test_batches.py"
 
 TRAINING = [
@@ -45,21 +45,21 @@ TRAINING = [
         "progress.position += len(chosen)",
         "progress.position += 1",
         "accumulated batches are seen again",
-        f"{TRAIN} -k each_batch_once",
+        f"{TRAIN} -k each_pair_once",
     ),
     Mutant(
         LOOP,
         "(score, -perplexity) <= (before, -known)",
         "(score, perplexity) <= (before, known)",
         "of equal BLEU, more perplexity is better",
-        f"{TRAIN} -k perplexity",
+        f"{TRAIN} -k the_best",
     ),
     Mutant(
-        LOOP,
-        "if self.config.halve_from and progress.epoch >= self.config.halve_from:",
-        "if self.config.halve_from and progress.epoch > self.config.halve_from:",
+        "nmtflex/training/schedule.py",
+        "if self.halve_from and progress.epoch >= self.halve_from:",
+        "if self.halve_from and progress.epoch > self.halve_from:",
         "the rate is halved an epoch late",
-        f"{TRAIN} -k halve",
+        "tests/unit/training/test_schedule.py",
     ),
     Mutant(
         LOOP,
@@ -115,7 +115,7 @@ TRAINING = [
         '"beta": 0.1 if gated else 0.0',
         '"beta": 0.0',
         "finetuning does not open the gate unless told",
-        "tests/integration/finetuning/test_finetune.py",
+        "tests/unit/training/test_finetune.py",
     ),
     Mutant(
         "nmtflex/corpus/integrity.py",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from finetuned import LOOP, Bases
+from base_runs import LOOP, Bases
 
 
 @pytest.fixture(scope="session")

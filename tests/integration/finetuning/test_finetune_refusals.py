@@ -66,21 +66,9 @@ def test_another_vocabulary_is_refused(finetune, bases, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_auto_without_validation_data_leaves_no_run(finetune, bases, tmp_path):
-    options = ["--data", bases.unjudged, "--updates", 2]
-    outcome = finetune(bases.flexible, tmp_path / "new", *options, "--tau", "auto")
-    assert outcome.code == 2
-    assert "--tau auto is made of the length of the validation sources" in outcome.err
-    outcome = finetune(bases.flexible, tmp_path / "new", *options, "--tau", "1.2")
-    assert outcome.code == 0, outcome.err
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--beta", 0.5], "--beta 0.5 weighs the gate of flexible attention, and {run} has global"),
-        (["--train-tau", 0.5], "--train-tau 0.5 needs flexible attention"),
-        (["--tau", 1.2], "--tau 1.2 needs flexible attention, and {run} has global"),
         (["--tau", "inf"], "--tau inf needs flexible attention, and {run} has global"),
         (["--tau", "some"], "--tau must be a number of at least 0, inf or auto, not 'some'"),
         (["--beta", -1], "--beta must be at least 0, not -1.0"),
@@ -115,14 +103,3 @@ def test_training_data_that_is_gone_is_named(finetune, bases, tmp_path):
     message = f"{base} was trained on {tmp_path / 'gone'}, which is not there; give --data"
     assert f"nmtflex: error: {message}" in outcome.err
     assert finetune(base, tmp_path / "new", "--data", bases.data, "--updates", 1).code == 0
-
-
-def test_a_base_without_checkpoints_needs_a_rate(finetune, bases, tmp_path):
-    base = tmp_path / "base"
-    shutil.copytree(bases.plain, base)
-    for checkpoint in (base / "checkpoints").glob("update-*"):
-        shutil.rmtree(checkpoint)
-    outcome = finetune(base, tmp_path / "new")
-    assert outcome.code == 1
-    assert f"{base} has no checkpoint to take the learning rate from; give --lr" in outcome.err
-    assert finetune(base, tmp_path / "new", "--lr", 0.001, "--updates", 1).code == 0

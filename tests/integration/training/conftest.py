@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from backwards import SMALL, make_prepared
+from small_trainings import SMALL, make_prepared
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from backwards import SMALL, make_prepared, max_checkpoint, rows, weights
+from small_trainings import SMALL, make_prepared, max_checkpoint, rows, weights
 
 pytestmark = pytest.mark.integration
 

@@ -6,8 +6,8 @@ import json
 import shlex
 
 import pytest
-from backwards import SMALL, rows, weights
 from safetensors.torch import load_file
+from small_trainings import SMALL, rows, weights
 
 pytestmark = pytest.mark.integration
 

@@ -10,8 +10,8 @@ import sys
 import time
 
 import pytest
-from backwards import max_checkpoint, wait_for_rows
 from safetensors.torch import load_file
+from small_trainings import max_checkpoint, wait_for_rows
 
 pytestmark = pytest.mark.integration
 

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from backwards import max_checkpoint, wait_for_rows
 from safetensors.torch import load_file
+from small_trainings import max_checkpoint, wait_for_rows
 
 pytestmark = pytest.mark.integration
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import fcntl
 
 import pytest
-from backwards import make_prepared, max_checkpoint
-
-from nmtflex.config import PreprocessConfig
-from nmtflex.corpus.prepare import prepare
+from small_trainings import make_prepared, max_checkpoint
 
 pytestmark = pytest.mark.integration
 
@@ -47,19 +44,6 @@ def test_a_run_out_of_patience_says_what_to_raise(train, tmp_path):
     assert "raise --patience to go on" in train(tmp_path / "run", *options).err
 
 
-def test_patience_needs_validation_data(train, tmp_path):
-    data = make_prepared(tmp_path, seed=3, valid=None)
-    for option, value, words in (
-        ("--patience", 2, "--patience and --plateau count validations"),
-        ("--best-by", "perplexity", "--best-by perplexity is that of validations"),
-    ):
-        outcome = train(tmp_path / "run", option, value, data=data)
-        assert outcome.code == 2
-        assert outcome.err == (
-            f"nmtflex: error: {words}, and {data} has no validation data; preprocess with --valid\n"
-        )
-
-
 def test_without_validation_data_the_last_weights_are_told_to_be_the_best(train, tmp_path):
     data = make_prepared(tmp_path, seed=3, valid=None)
     outcome = train(tmp_path / "run", "--updates", 2, data=data)
@@ -70,15 +54,6 @@ def test_without_validation_data_the_last_weights_are_told_to_be_the_best(train,
         f"as the best"
     )
     assert "best" not in told[-1]
-
-
-def test_a_validation_split_of_empty_sources_is_refused(train, tmp_path):
-    for lang, text in {"lo": "\n\n", "up": "A\nB\n"}.items():
-        (tmp_path / f"empty.{lang}").write_text(text)
-    data = make_prepared(tmp_path, seed=3, valid=tmp_path / "empty")
-    outcome = train(tmp_path / "run", data=data)
-    assert outcome.code == 1
-    assert f"{data}: every source line of the validation split is empty" in outcome.err
 
 
 def test_a_finished_run_says_so(train, tmp_path):
@@ -109,37 +84,3 @@ def test_other_data_than_the_run_has_is_refused(train, tmp_path):
     outcome = train(tmp_path / "run", "--updates", 4, data=other)
     assert outcome.code == 2
     assert "the prepared data is not the data it was trained on" in outcome.err
-
-
-def test_tying_all_embeddings_needs_a_joint_vocabulary(train, prepared, tmp_path):
-    options = ["--tie-embeddings", "all"]
-    outcome = train(tmp_path / "run", *options)
-    assert outcome.code == 2
-    assert f"{prepared} has two (10 and 10 entries); preprocess with --joint" in outcome.err
-    data = make_prepared(tmp_path, seed=4, joint=True)
-    assert train(tmp_path / "run", *options, "--updates", 2, data=data).code == 0
-
-
-def test_a_folder_that_is_no_run_is_left_alone(train, tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "mine.txt").write_text("keep")
-    outcome = train(tmp_path / "notes")
-    assert outcome.code == 1
-    assert f"{tmp_path / 'notes'} is no run: it has no config.json" in outcome.err
-    assert [path.name for path in (tmp_path / "notes").iterdir()] == ["mine.txt"]
-
-
-def test_data_without_a_training_split_is_refused(train, tmp_path):
-    base = make_prepared(tmp_path / "a", seed=5) if (tmp_path / "a").mkdir() is None else None
-    config = PreprocessConfig(
-        out=tmp_path / "only-valid",
-        source_lang="lo",
-        target_lang="up",
-        valid=tmp_path / "a" / "valid",
-        like=base,
-    )
-    prepare(config)
-    outcome = train(tmp_path / "run", data=config.out)
-    assert outcome.code == 1
-    assert f"{config.out} has no training data; preprocess with --train" in outcome.err
-    assert not (tmp_path / "run").exists()

@@ -18,6 +18,7 @@ from nmtflex.config import (
 )
 from nmtflex.errors import OptionError, RunError
 from nmtflex.runs.run import RunFolder
+from nmtflex.training.describe import Options
 from nmtflex.training.same_options import check_same
 
 FOLDERS = {"data": Path("d"), "run": Path("r")}
@@ -44,14 +45,14 @@ def run(*groups: Config, **others: Any) -> dict[str, Any]:
     return {
         **{key: group.to_dict() for key, group in found.items()},
         "data": {"fingerprint": "f"},
-        "groups": tuple(found.values()),
+        "options": Options(**found),
         **others,
     }
 
 
 def complaint(before: dict[str, Any], now: dict[str, Any]) -> str:
     with pytest.raises(OptionError) as caught:
-        check_same(RunFolder(Path("r")), before, now, now["groups"])
+        check_same(RunFolder(Path("r")), before, now, now["options"])
     return str(caught.value)
 
 
@@ -106,7 +107,7 @@ def test_changes_of_a_list(before, now, change):
 )
 def test_length_validation_logging_and_place_may_change(now):
     now = run(now)
-    check_same(RunFolder(Path("r")), run(), now, now["groups"])
+    check_same(RunFolder(Path("r")), run(), now, now["options"])
 
 
 def test_all_changes_at_once():
@@ -124,7 +125,7 @@ def test_an_option_younger_than_the_run_had_its_default():
     for name in ("freeze", "train_tau", "lr"):
         del before["train"][name]
     del before["model"]["attention"]
-    check_same(RunFolder(Path("r")), before, now, now["groups"])
+    check_same(RunFolder(Path("r")), before, now, now["options"])
     assert "--freeze was not given, now a; " in complaint(
         before, run(finetune(freeze=["a"]), base="1")
     )
@@ -156,10 +157,10 @@ def test_another_base():
 def test_what_cannot_be_resumed():
     now = run()
     with pytest.raises(RunError) as caught:
-        check_same(RunFolder(Path("r")), run(average={}), now, now["groups"])
+        check_same(RunFolder(Path("r")), run(average={}), now, now["options"])
     assert str(caught.value) == (
         "r was made by nmtflex average and has no training to resume; go on from it with nmtflex "
         "finetune, in another --run"
     )
     with pytest.raises(RunError, match=r"^r/config.json: damaged: no 'train' section$"):
-        check_same(RunFolder(Path("r")), run(train=[]), now, now["groups"])
+        check_same(RunFolder(Path("r")), run(train=[]), now, now["options"])

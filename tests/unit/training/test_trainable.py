@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nmtflex.config import ModelConfig
 from nmtflex.model.build import build_model
-from nmtflex.training.start import trainable
+from nmtflex.training.trainable import trainable
 
 
 def test_tied_weights_go_by_either_name():

@@ -8,13 +8,10 @@ import os
 import signal
 
 import pytest
-from finetuned import (
+from base_runs import (
     BEST,
-    CPU,
     PLACE,
     data_of,
-    last_checkpoint,
-    longest_source,
     mean_length,
     numbers,
     options_of,
@@ -22,9 +19,6 @@ from finetuned import (
     tensors,
     weights,
 )
-from safetensors.torch import load_file
-
-from nmtflex.runs.run import load_run
 
 pytestmark = pytest.mark.integration
 
@@ -60,25 +54,6 @@ def test_training_logs_the_gate_and_computes_everything(bases):
     assert all(0 < float(row["gate_mean"]) < 1 for row in rows(bases.flexible, "train"))
 
 
-def test_what_is_not_given_follows_from_the_base_run(finetune, bases, tmp_path):
-    assert finetune(bases.flexible, tmp_path / "flexible").code == 0
-    found = options_of(tmp_path / "flexible")
-    assert (found["beta"], found["tau"], found["freeze"]) == (0.1, "auto", [])
-    assert found["lr"] == 0.002  # halved in the second epoch of the base run
-    assert (found["batch_sentences"], found["batch_tokens"]) == (16, None)
-    assert found["data"] == str(bases.data)
-    assert {float(row["learning_rate"]) for row in rows(tmp_path / "flexible", "train")} == {0.002}
-
-    assert finetune(bases.plain, tmp_path / "plain", "--lr", 0.01).code == 0
-    found = options_of(tmp_path / "plain")
-    assert (found["beta"], found["tau"], found["lr"]) == (0.0, None, 0.01)
-    assert (found["batch_sentences"], found["batch_tokens"]) == (None, 120)
-    for row in rows(tmp_path / "plain", "valid"):
-        assert row["gate_mean"] == ""
-        assert float(row["cps"]) == pytest.approx(mean_length(bases.data), rel=1e-9)
-    assert {row["gate_mean"] for row in rows(tmp_path / "plain", "train")} == {""}
-
-
 def test_the_gate_opens_with_beta(finetune, bases, tmp_path):
     options = ["--updates", 40, "--lr", 0.004]
     for beta in (0, 50):
@@ -106,14 +81,6 @@ def test_training_may_leave_out_what_decoding_does(finetune, bases, tmp_path):
     first = [rows(tmp_path / tau, "valid")[0] for tau in ("inf", "0.1")]
     assert first[0]["bleu"] == first[1]["bleu"]
     assert first[0]["cps"] == first[1]["cps"]
-
-
-def test_the_optimiser_is_fresh(finetune, bases, tmp_path):
-    assert finetune(bases.flexible, tmp_path / "new", "--updates", 3).code == 0
-    trainer = tensors(last_checkpoint(tmp_path / "new") / "trainer.safetensors")
-    assert {value for name, value in trainer.items() if name.endswith(":step")} == {3.0}
-    base = load_file(last_checkpoint(bases.flexible) / "trainer.safetensors")
-    assert {value.item() for name, value in base.items() if name.endswith(":step")} == {20.0}
 
 
 @pytest.mark.parametrize("more", [[], ["--train-tau", 0.5]], ids=["", "train-tau"])
@@ -185,18 +152,6 @@ def test_other_data_made_like_the_run(finetune, bases, tmp_path):
     assert "the prepared data is not the data it was trained on" in outcome.err
 
 
-def test_data_without_validation_needs_no_threshold(finetune, bases, tmp_path):
-    """Nothing is validated, so the default of --tau must not stand in the way."""
-    outcome = finetune(bases.flexible, tmp_path / "new", "--data", bases.unjudged, "--updates", 2)
-    assert outcome.code == 0, outcome.err
-    assert rows(tmp_path / "new", "valid") == []
-    assert tensors(tmp_path / "new" / BEST) == weights(tmp_path / "new")
-
-
-def test_beta_0_is_no_gate_term(finetune, bases, tmp_path):
-    assert finetune(bases.plain, tmp_path / "new", "--updates", 1, "--beta", 0).code == 0
-
-
 def test_a_finetuned_run_is_a_run(finetune, command_line, bases, tmp_path):
     assert finetune(bases.flexible, tmp_path / "one", "--updates", 2).code == 0
     assert finetune(tmp_path / "one", tmp_path / "two", "--updates", 2, "--lr", 0.001).code == 0
@@ -208,16 +163,3 @@ def test_a_finetuned_run_is_a_run(finetune, command_line, bases, tmp_path):
     )
     assert outcome.code == 0, outcome.err
     assert outcome.out.count("\n") == 12
-
-
-def test_memory_keeps_the_longest_source_it_was_made_for(finetune, bases, tmp_path):
-    """Position encodings are of that length; those of longer new data would be another model's."""
-    new = tmp_path / "new"
-    for updates in (2, 4):  # and a resumed run agrees with itself
-        outcome = finetune(bases.memory, new, "--data", bases.other, "--updates", updates)
-        assert outcome.code == 0, outcome.err
-    longest = data_of(bases.memory)["longest_source"]
-    assert longest == 9 < longest_source(bases.other)
-    assert data_of(new)["longest_source"] == longest
-    assert load_run(new, CPU).model.decoder.attention.source_length == longest
-    assert options_of(new)["beta"] == 0.0

@@ -3,54 +3,21 @@
 from __future__ import annotations
 
 import copy
-import errno
 import math
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import numpy as np
 import pytest
 import torch
+from letters import LENGTHS
+from no_memory import ERRORS
 
-from nmtflex.config import GlobalConfig, ModelConfig
-from nmtflex.corpus.batches import Batches
-from nmtflex.corpus.store import StoreWriter, TokenStore
-from nmtflex.errors import OptionError
 from nmtflex.launch import Launch
-from nmtflex.model.build import build_model
 from nmtflex.ranks import Ranks
-from nmtflex.training import budget, gradients, memory
+from nmtflex.training import gradients
 from nmtflex.training.gradients import Gradients, clip_gradient
-from nmtflex.training.memory import available_memory, is_out_of_memory
-
-CPU_WORDS = (
-    "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: "
-    "you tried to allocate 8000000000000 bytes. Error code 12 (Cannot allocate memory)"
-)
-LENGTHS = (3, 5, 2, 7, 4, 6, 1, 8)
-
-
-@pytest.fixture
-def batches(tmp_path) -> Batches:
-    draw = np.random.default_rng(1)
-    stores = []
-    for side in ("source", "target"):
-        with StoreWriter(tmp_path / side, "<u2") as writer:
-            for length in LENGTHS:
-                writer.append(draw.integers(4, 20, length), [length])
-        stores.append(TokenStore(tmp_path / side, "<u2", 20))
-    return Batches(*stores, tokens=64)
-
-
-@pytest.fixture
-def model():
-    torch.manual_seed(2)
-    config = ModelConfig(
-        attention=GlobalConfig(), embedding_size=5, encoder_size=4, decoder_size=6, dropout=0.0
-    )
-    return build_model(config, 20, 20, 8).double()
+from nmtflex.training.tensors import loss_of as true_loss_of
 
 
 def made(model, batches, chosen):
@@ -92,15 +59,6 @@ class Refusing(torch.autograd.Function):
         raise context.error
 
 
-ERRORS = [
-    RuntimeError(CPU_WORDS),
-    RuntimeError("could not create a primitive"),  # oneDNN's
-    MemoryError(),
-    np._core._exceptions._ArrayMemoryError((10**12,), np.dtype("f8")),
-    torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
-]
-
-
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("backward", [False, True])
 def test_a_gradient_in_pieces_is_the_whole_one(model, batches, monkeypatch, error, backward):
@@ -126,7 +84,7 @@ def test_pieces_too_large_for_memory_are_not_tried(model, batches, monkeypatch, 
 
     def loss_of(model, batch, *options):
         tried.append(len(batch.lengths) * max(batch.source.shape[1], batch.target_in.shape[1]))
-        return budget.loss_of(model, batch, *options)
+        return true_loss_of(model, batch, *options)
 
     monkeypatch.setattr(gradients, "loss_of", loss_of)
     maker = Gradients(model, batches, 0.1, 0.0, largest=largest)
@@ -214,122 +172,6 @@ def test_another_error_is_none_of_memory(model, batches, monkeypatch):
     fail_above(monkeypatch, 0, RuntimeError("shapes differ"))
     with pytest.raises(RuntimeError, match="shapes differ"):
         made(model, batches, [np.arange(8)])
-
-
-def test_which_errors_are_of_memory():
-    assert all(is_out_of_memory(error) for error in ERRORS)
-    assert is_out_of_memory(RuntimeError("CUDA error: out of memory"))
-    assert is_out_of_memory(RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling ..."))
-    assert is_out_of_memory(RuntimeError("std::bad_alloc"))
-    assert is_out_of_memory(OSError(errno.ENOMEM, "Cannot allocate memory"))
-    assert not is_out_of_memory(OSError(errno.ENOSPC, "No space left on device"))
-    # A shape or format that oneDNN does not know; less of it would not help.
-    lacking = "could not create a primitive descriptor for a matmul primitive"
-    assert not is_out_of_memory(RuntimeError(lacking))
-    assert not is_out_of_memory(ValueError("can't allocate memory"))
-    with pytest.raises(RuntimeError) as raised:
-        torch.empty(1 << 60, dtype=torch.uint8)  # what this torch says, too
-    assert is_out_of_memory(raised.value)
-
-
-def test_there_is_some_memory():
-    assert 1 << 20 < available_memory() < 1 << 60
-
-
-def test_memory_is_what_a_limit_of_addresses_leaves():
-    code = (
-        "import resource; from nmtflex.training.memory import available_memory as free;"
-        "pages = int(open('/proc/self/statm').read().split()[0]);"
-        "limit = pages * resource.getpagesize() + (100 << 20);"
-        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit)); print(free())"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert 0 < int(told.stdout) <= 100 << 20
-
-
-@pytest.mark.parametrize("limited", ["", "outer", "outer/inner"])
-def test_memory_is_what_the_control_groups_leave(tmp_path, monkeypatch, limited):
-    for group in ("", "outer", "outer/inner"):
-        (tmp_path / group).mkdir(exist_ok=True)
-        (tmp_path / group / "memory.max").write_text("max\n")
-        (tmp_path / group / "memory.current").write_text("3000000\n")
-    (tmp_path / limited / "memory.max").write_text("5000000\n")
-    true_lines = memory._lines
-
-    def lines(path):
-        return ["0::/outer/inner"] if path == "/proc/self/cgroup" else true_lines(path)
-
-    monkeypatch.setattr(memory, "CGROUPS", tmp_path)
-    monkeypatch.setattr(memory, "_lines", lines)
-    assert available_memory() == 2_000_000
-
-
-def test_a_model_that_memory_does_not_hold_is_refused(monkeypatch):
-    layers = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Linear(5, 2, bias=False))
-    layers[0].bias.requires_grad_(False)
-    needed = 4 * (4 * (15 + 10) + 5)  # four numbers of 4 bytes each; one where it is frozen
-    monkeypatch.setattr(budget, "GIGABYTE", 1.0)
-    monkeypatch.setattr(memory, "available_memory", lambda: 2 * needed)
-    budget.check_states(layers, torch.device("cpu"), 2)
-    monkeypatch.setattr(memory, "available_memory", lambda: needed - 1)
-    with pytest.raises(OptionError) as raised:
-        budget.check_states(layers, torch.device("cpu"))
-    for words in ("30 weights", f"needs {needed}.0 GB", f"but {needed - 1}.0 GB", "(5 x 3)"):
-        assert words in str(raised.value)
-
-
-def test_only_batches_beyond_the_usual_are_measured(model, batches, monkeypatch):
-    state = torch.get_rng_state()
-    monkeypatch.setattr(budget, "LEAST", 1)
-    monkeypatch.setitem(budget.MOST, "cpu", 64)
-    monkeypatch.setattr(budget, "available_memory", lambda: 1 << 20)
-    assert budget.largest_piece(model, batches, 64, Ranks()) is None
-    each = 2 * budget.bytes_per_token(model, batches)
-    states = 4 * 8 * sum(weight.numel() for weight in model.parameters())
-    fitting = int(((1 << 20) - states) / each)
-    assert fitting > 64
-    assert budget.largest_piece(model, batches, fitting, Ranks()) is None
-    assert budget.largest_piece(model, batches, fitting + 1, Ranks()) == fitting
-    assert all(weight.grad is None for weight in model.parameters())
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_the_budget_by_trial_is_the_last_that_fits(model, batches, monkeypatch):
-    monkeypatch.setattr(budget, "LEAST", 16)
-    widest = max(LENGTHS) + 1
-    tried = fail_above_budget(monkeypatch, 300 // widest)
-    assert budget.by_trial(model, batches, 100_000) == 256
-    assert [count * widest for count in tried] == [27, 63, 126, 252, 504]
-    assert budget.by_trial(model, batches, 128) == 128
-    assert all(weight.grad is None for weight in model.parameters())
-
-
-def fail_above_budget(monkeypatch, most: int) -> list[int]:
-    tried, true_loss = [], budget.loss_of
-
-    def loss_of(model, batch):
-        tried.append(len(batch.lengths))
-        if tried[-1] > most:
-            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
-        return true_loss(model, batch)
-
-    monkeypatch.setattr(budget, "loss_of", loss_of)
-    return tried
-
-
-def test_the_budget_by_measure_grows_with_memory(model, batches):
-    found = [budget.by_measure(model, batches, 1 << 20, 1 << bits) for bits in (10, 23, 24, 25, 40)]
-    assert found[0] == budget.LEAST
-    assert found == sorted(found)
-    assert found[-1] == 1 << 20
-    assert found[1] < found[2] < found[3] < found[4]
-    assert all(weight.grad is None for weight in model.parameters())
-
-
-def test_the_longest_pairs(batches):
-    assert budget.longest(batches, 20).tolist() == [7, 3]
-    assert budget.longest(batches, 1).tolist() == [7]
-    assert len(budget.longest(batches, 900)) == 100  # again and again
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""What ``config.json`` says of a run: its effective options, its data and the versions."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import nmtflex
+from nmtflex.config import FORMAT, DeviceConfig, LoopConfig, ModelConfig
+from nmtflex.corpus.store import PreparedCorpus
+from nmtflex.files import file_hash
+from nmtflex.runs.run import Run
+
+
+class Options(NamedTuple):
+    """All options of a training, named as the sections of ``config.json``."""
+
+    model: ModelConfig
+    train: LoopConfig
+    device: DeviceConfig
+
+
+def describe(
+    corpus: PreparedCorpus,
+    options: Options,
+    data: dict[str, Any],
+    base: Run | None,
+    processes: int,
+) -> dict[str, Any]:
+    """Return the ``config.json`` of a training.
+
+    Args:
+        corpus: What it trains on.
+        options: ``--batch-tokens auto`` is a number in them.
+        data: From ``describe_data``.
+        base: Run whose best weights it starts from.
+        processes: That share it.
+    """
+    origin = {"base": file_hash(base.folder.best)} if base else {}  # wherever it is moved to
+    return {
+        "format": FORMAT,
+        "nmtflex": nmtflex.__version__,
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "model": options.model.to_dict(),
+        "train": options.train.to_dict() | {"data": str(corpus.folder.resolve())},
+        "device": options.device.to_dict(),
+        "data": data,
+        **origin,
+        "processes": processes,
+    }
+
+
+def describe_data(corpus: PreparedCorpus, base: Run | None) -> dict[str, Any]:
+    """Return the section ``data``: lengths in tokens, sizes of vocabularies in entries."""
+    longest = int(corpus.store("train", "source").lengths.max())
+    if base is not None:
+        longest = base.config["data"]["longest_source"]  # belongs to the weights
+    mean = None
+    if "valid" in corpus.splits and (lengths := corpus.store("valid", "source").lengths).any():
+        mean = float(lengths[lengths > 0].mean())  # an empty source is not translated
+    return {
+        "fingerprint": corpus.fingerprint,
+        "source_size": len(corpus.pipeline.source.vocabulary),
+        "target_size": len(corpus.pipeline.target.vocabulary),
+        "longest_source": longest,
+        "mean_valid_source": mean,
+    }
