@@ -29,7 +29,7 @@ from nmtflex.config import DeviceConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.launch import SPEAKER, Launch, find_launch
 from nmtflex.meeting import meet
-from nmtflex.runs.device import usable_cores
+from nmtflex.workers import usable_cores
 
 Item = TypeVar("Item")
 Items = TypeVar("Items", bound=Sequence[Any] | np.ndarray[Any, Any])

@@ -1,4 +1,4 @@
-"""A map over several processes, in order and with a bounded number of items under way."""
+"""Worker processes: a map in order with few items under way, and the cores there are for them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _function: Callable[[Any], Any]  # of this worker process
+
+
+def usable_cores() -> int:
+    """Count the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def ordered_map(

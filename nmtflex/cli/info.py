@@ -29,7 +29,7 @@ def info(
     The options are shown as a command line that trains the same model, without those that have
     their default. The history is every command line that made the run or went on with it.
     """
-    from nmtflex.runs.info import describe_run
+    from nmtflex.report.info import describe_run
 
     found = describe_run(run)
     if json:

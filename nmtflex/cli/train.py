@@ -14,7 +14,7 @@ from nmtflex.errors import RunError
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
-    from nmtflex.figures.learning import Row
+    from nmtflex.runs.metrics import Row
     from nmtflex.runs.run import RunFolder
     from nmtflex.training.loop import Trainer
     from nmtflex.training.progress import Progress
@@ -119,7 +119,7 @@ def _best(folder: RunFolder, progress: Progress) -> str:
 
 def _validations(folder: RunFolder) -> list[Row]:
     """Return the validations so far, as ``metrics.csv`` has them."""
-    from nmtflex.figures.learning import read_metrics
+    from nmtflex.runs.metrics import read_metrics
 
     try:
         rows = read_metrics(folder)

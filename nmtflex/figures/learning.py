@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nmtflex.errors import OptionError, RunError
 from nmtflex.figures.style import canvas, head, legend, legend_label, line_style, look
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.metrics import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,48 +25,7 @@ USUAL = ("loss", "perplexity", "bleu")
 STEEP = 20  # ratio of a metric's values from which its axis is logarithmic
 LONG = 3 * 3600  # seconds from which time is told in hours
 
-
-class Row(NamedTuple):
-    """A row of ``metrics.csv``; columns that are empty are left out."""
-
-    update: int
-    seconds: float
-    split: str
-    values: dict[str, float]
-
-
 Named = Sequence[tuple[str, Sequence[Row]]]  # what runs reported, each with its name
-
-
-def read_metrics(folder: RunFolder) -> list[Row]:
-    """Read a run's ``metrics.csv``.
-
-    Raises:
-        RunError: The run has none, or none with numbers.
-    """
-    path = folder.metrics
-    if not path.is_file():
-        raise RunError(f"{folder.path} has no {path.name}: nmtflex train writes it")
-    try:
-        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-    except OSError as error:
-        raise RunError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise RunError(f"{path}: not the metrics of a training: not UTF-8") from error
-    except csv.Error as error:
-        raise RunError(f"{path}: not the metrics of a training: {error}") from error
-    found = []
-    for number, row in enumerate(rows, start=2):
-        try:
-            values = {column: float(row[column]) for column, _ in METRICS.values() if row[column]}
-            found.append(Row(int(row["update"]), float(row["seconds"]), row["split"], values))
-        except (KeyError, TypeError, ValueError) as error:
-            raise RunError(
-                f"{path}:{number}: not a row of the metrics of a training: {error}"
-            ) from error
-    if not found:
-        raise RunError(f"{path} has no rows yet; let nmtflex train reach a validation")
-    return found
 
 
 def points(

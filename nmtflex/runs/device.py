@@ -9,6 +9,7 @@ import torch
 from nmtflex.config import DeviceConfig
 from nmtflex.errors import OptionError
 from nmtflex.ops.heap import keep_less
+from nmtflex.workers import usable_cores
 
 
 def open_device(config: DeviceConfig) -> torch.device:
@@ -54,13 +55,6 @@ def _default_threads() -> int:
     """Return what OMP_NUM_THREADS asks for, as other programs do; else one thread a core."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return int(asked) if asked.isdecimal() and int(asked) else usable_cores()
-
-
-def usable_cores() -> int:
-    """Count the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def storage_dtype(config: DeviceConfig) -> torch.dtype:

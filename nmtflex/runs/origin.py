@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmtflex.errors import RunError
-from nmtflex.figures.learning import Row, read_metrics
 from nmtflex.files import file_hash
-from nmtflex.runs.info import best_update
-from nmtflex.runs.run import RunFolder, read_run_config
+from nmtflex.runs.metrics import Row, read_metrics
+from nmtflex.runs.run import RunFolder, best_update, read_run_config
 
 MOST = 20  # finetunings of finetunings that are followed
 

@@ -7,6 +7,8 @@ import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import safetensors
+
 from nmtflex.config import FORMAT, DeviceConfig, ModelConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import check_plain, read_json
@@ -146,6 +148,22 @@ def _without_best(folder: RunFolder) -> str:
         f"last checkpoint, update {update_of(kept[-1]):,}, which need not be the best: "
         f"{shlex.join(['cp', str(last), str(folder.best)])}"
     )
+
+
+def best_update(folder: RunFolder) -> int:
+    """Return the optimiser steps behind a run's best weights, by the header of their file.
+
+    Raises:
+        RunError: The file is damaged.
+    """
+    try:
+        with safetensors.safe_open(folder.best, framework="numpy") as file:
+            update = (file.metadata() or {}).get("update", "")
+    except (OSError, safetensors.SafetensorError) as error:
+        raise RunError(f"{folder.best} is truncated or damaged ({error})") from error
+    if not re.fullmatch(r"\d{1,18}", update):
+        raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
+    return int(update)
 
 
 def build_run(path: Path, weights: Path, device: DeviceConfig | None = None) -> Run:

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from steps import LENGTHS, SIZES, sources, step
 
-from nmtflex.attention import Attention, Sizes, build_attention
-from nmtflex.config import AttentionConfig
+from nmtflex.attention import Attention, Limits
 
 SCORES = ["additive", "general", "dot"]
-SIZES = Sizes(query=4, feedback=3, states=4, keys=5, source_length=6)
-LENGTHS = [3, 8, 1, 5]
 # The hypothesis of the step before that each continues: a beam grows, is reordered and shrinks;
 # the sentence of one word is done after two steps.
 PARENTS = [
@@ -35,39 +33,23 @@ class Visit(NamedTuple):
     sentence: int
     states: list[list[float]]  # real positions alone
     query: list[float]
-    feedback: list[float]
+    embedded: list[float]
     seen: dict[str, Any]  # context and trace
 
 
-def build(config: AttentionConfig, seed: int = 1, sizes: Sizes = SIZES) -> Attention:
-    """Build a mechanism in float64 whose weights are large enough to make choices."""
-    torch.manual_seed(seed)
-    attention = build_attention(config, sizes).double()
-    for parameter in attention.parameters():
-        parameter.data.normal_()
-    return attention
-
-
-def sources(lengths: list[int] = LENGTHS, seed: int = 2) -> tuple[torch.Tensor, torch.Tensor]:
-    """Random encoder states [B, S, H], at padding too, and their mask."""
-    draw = torch.Generator().manual_seed(seed)
-    size = (len(lengths), max(lengths), SIZES.states)
-    states = torch.randn(size, generator=draw, dtype=torch.float64)
-    return states, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-
-
 @torch.no_grad()
-def visits(attention: Attention) -> Iterator[Visit]:
+def visits(attention: Attention, tau: float = math.inf) -> Iterator[Visit]:
     """Run all steps of ``PARENTS``, and yield what each hypothesis saw in each."""
     states, mask = sources()
-    memory = attention.prepare(states, mask)
+    memory = attention.prepare(states, mask, Limits(tau))
     rows, state = torch.arange(len(LENGTHS)), attention.start(states)
-    for step, parents in enumerate(PARENTS):
+    for number, parents in enumerate(PARENTS):
         rows, state = rows[parents], tuple(part[parents] for part in state)
         query = 2 * torch.randn(len(rows), SIZES.query, dtype=torch.float64)
-        feedback = torch.randn(len(rows), SIZES.feedback, dtype=torch.float64)
-        context, state, trace = attention(query, feedback, memory, rows, state, trace=True)
-        parts = {"context": context, **trace._asdict()}
+        embedded = torch.randn(len(rows), SIZES.feedback, dtype=torch.float64)
+        glimpse = step(attention, query, embedded, memory, rows, state, trace=True)
+        state = glimpse.state
+        parts = {"context": glimpse.context, **glimpse.trace._asdict()}
         for n, (sentence, parent) in enumerate(zip(rows.tolist(), parents, strict=True)):
             seen = {
                 name: part[n].tolist()
@@ -75,8 +57,8 @@ def visits(attention: Attention) -> Iterator[Visit]:
                 if part is not None and name != "alpha"
             }
             real = states[sentence, : LENGTHS[sentence]].tolist()
-            h, i = query[n].tolist(), feedback[n].tolist()
-            yield Visit(step, n, parent, sentence, real, h, i, seen)
+            h, i = query[n].tolist(), embedded[n].tolist()
+            yield Visit(number, n, parent, sentence, real, h, i, seen)
 
 
 def check(seen: dict[str, Any], expected: dict[str, Any]) -> None:

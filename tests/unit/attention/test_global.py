@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from loops import dot, score_by_hand
+from steps import step
 
 from nmtflex.attention import GlobalAttention, Sizes
 from nmtflex.config import GlobalConfig
@@ -21,10 +22,11 @@ def test_equals_the_loop(name):
     states = torch.randn(3, 5, 4, dtype=torch.float64)
     mask = torch.arange(5) < torch.tensor(lengths)[:, None]
     query = torch.randn(4, 4, dtype=torch.float64)
-    feedback = torch.zeros(4, 3, dtype=torch.float64)
+    embedded = torch.zeros(4, 3, dtype=torch.float64)
     memory = attention.prepare(states, mask)
-    context, state, trace = attention(query, feedback, memory, torch.tensor(rows), (), trace=True)
-    assert state == ()
+    at = torch.tensor(rows)
+    context, state, gate, trace = step(attention, query, embedded, memory, at, (), trace=True)
+    assert (state, gate) == ((), None)
     for n, b in enumerate(rows):
         positions = states[b, : lengths[b]].tolist()
         exps = [math.exp(score_by_hand(attention, name, query[n].tolist(), s)) for s in positions]
@@ -41,10 +43,10 @@ def test_what_stands_at_padding_does_not_matter():
     attention = GlobalAttention(sizes, GlobalConfig()).double()
     states = torch.randn(1, 3, 4, dtype=torch.float64)
     mask = torch.tensor([[True, True, False]])
-    query, feedback = torch.randn(1, 4).double(), torch.zeros(1, 3).double()
-    before = attention(query, feedback, attention.prepare(states, mask), None, ())[0]
+    query, embedded = torch.randn(1, 4).double(), torch.zeros(1, 3).double()
+    before = step(attention, query, embedded, attention.prepare(states, mask), None, ()).context
     states[0, 2] = 1e30
-    after = attention(query, feedback, attention.prepare(states, mask), None, ())[0]
+    after = step(attention, query, embedded, attention.prepare(states, mask), None, ()).context
     torch.testing.assert_close(before, after)
 
 

@@ -14,17 +14,8 @@ import math
 
 import pytest
 import torch
-from loops import (
-    SCORES,
-    build,
-    check,
-    dot,
-    score_by_hand,
-    sigmoid,
-    softmax_within,
-    sources,
-    visits,
-)
+from loops import SCORES, check, dot, score_by_hand, sigmoid, softmax_within, visits
+from steps import build, sources, step
 
 from nmtflex.config import GlobalConfig, LocalMConfig, LocalPConfig
 
@@ -99,8 +90,8 @@ def test_a_centre_at_either_end_has_a_window(push, place, window, dtype):
     attention.centre[2].weight.data.fill_(push)
     states, mask = sources([8])
     memory = attention.prepare(states.to(dtype), mask)
-    query, feedback = torch.ones(1, 4, dtype=dtype), torch.zeros(1, 3, dtype=dtype)
-    context, _, trace = attention(query, feedback, memory, None, (), trace=True)
+    query, embedded = torch.ones(1, 4, dtype=dtype), torch.zeros(1, 3, dtype=dtype)
+    context, _, _, trace = step(attention, query, embedded, memory, None, (), trace=True)
     assert trace.focus.item() == place
     assert (trace.window_start.item(), trace.window_stop.item()) == window
     assert torch.isfinite(context).all()
@@ -111,13 +102,13 @@ def test_the_gradient_reaches_the_predicted_centre():
     for parameter in attention.parameters():
         parameter.data.mul_(0.3)  # a centre inside the sentence
     states, mask = sources()
-    query, feedback = torch.randn(4, 4).double(), torch.zeros(4, 3).double()
+    query, embedded = torch.randn(4, 4).double(), torch.zeros(4, 3).double()
     with torch.no_grad():
         memory = attention.prepare(states, mask)
     centre = [attention.centre[0].weight, attention.centre[2].weight]
 
     def run(*_):
-        return attention(query, feedback, memory, None, ())[0]
+        return step(attention, query, embedded, memory, None, ()).context
 
     assert torch.autograd.gradcheck(run, centre)
     gradients = torch.autograd.grad(run().square().sum(), centre)
@@ -133,10 +124,10 @@ def test_the_damped_weights_are_not_normalised_again():
 def test_the_centre_is_float32_where_products_are_bfloat16():
     attention = build(LocalPConfig(window=2)).float()
     states, mask = sources()
-    query, feedback = torch.ones(4, 4), torch.zeros(4, 3)
+    query, embedded = torch.ones(4, 4), torch.zeros(4, 3)
     with torch.autocast("cpu", torch.bfloat16):
         memory = attention.prepare(states.float(), mask)
-        _, _, trace = attention(query, feedback, memory, None, (), trace=True)
+        trace = step(attention, query, embedded, memory, None, (), trace=True).trace
     assert trace.focus.dtype == torch.float32
 
 

@@ -6,7 +6,8 @@ import math
 
 import pytest
 import torch
-from loops import LENGTHS, SIZES, build, check, dot, sigmoid, sources, visits
+from loops import check, dot, sigmoid, visits
+from steps import LENGTHS, SIZES, build, sources, step
 
 from nmtflex.config import MemoryConfig
 
@@ -92,8 +93,8 @@ def test_the_slots_and_what_filled_them_equal_the_loop(position_encoding, encode
     attention = build(config)
     states, mask = sources()
     memory = attention.prepare(states, mask)
-    query, feedback = torch.randn(4, 4).double(), torch.zeros(4, 3).double()
-    _, _, trace = attention(query, feedback, memory, None, (), trace=True)
+    query, embedded = torch.randn(4, 4).double(), torch.zeros(4, 3).double()
+    trace = step(attention, query, embedded, memory, None, (), trace=True).trace
     for row, length in enumerate(LENGTHS):
         real = states[row, :length].tolist()
         alpha = alpha_by_hand(attention, config, real)
@@ -134,8 +135,8 @@ def test_the_slots_are_as_many_whatever_the_length_of_the_source(num_slots):
         states, mask = sources([length])
         memory = attention.prepare(states, mask)
         assert memory.slots.shape == (1, num_slots, SIZES.states)
-        query, feedback = torch.zeros(1, 4).double(), torch.zeros(1, 3).double()
-        _, _, trace = attention(query, feedback, memory, None, (), trace=True)
+        query, embedded = torch.zeros(1, 4).double(), torch.zeros(1, 3).double()
+        trace = step(attention, query, embedded, memory, None, (), trace=True).trace
         assert trace.computed.tolist() == [num_slots]
 
 
@@ -152,8 +153,8 @@ def test_one_slot_chosen_by_softmax_is_the_context():
     attention = build(MemoryConfig(K=1))
     states, mask = sources()
     memory = attention.prepare(states, mask)
-    query, feedback = torch.randn(4, 4).double(), torch.zeros(4, 3).double()
-    context, _, _ = attention(query, feedback, memory, None, ())
+    query, embedded = torch.randn(4, 4).double(), torch.zeros(4, 3).double()
+    context = step(attention, query, embedded, memory, None, ()).context
     torch.testing.assert_close(context, memory.slots[:, 0], rtol=0, atol=0)
 
 

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
-from loops import LENGTHS, SCORES, SIZES, build, sources
+from loops import SCORES
+from steps import LENGTHS, SIZES, build, sources, step
 
-from nmtflex.attention import Attention, State, Trace
+from nmtflex.attention import Attention, Limits, State, Trace
 from nmtflex.config import FlexibleConfig, GlobalConfig, LocalMConfig, LocalPConfig, MemoryConfig
 
 ROWS = torch.tensor([0, 0, 1, 1, 1, 2, 3])
@@ -25,46 +26,48 @@ class Scene(NamedTuple):
     attention: Attention
     memory: Any
     query: torch.Tensor
-    feedback: torch.Tensor
+    embedded: torch.Tensor
     rows: torch.Tensor | None
     state: State
 
     def step(self, memory: Any) -> tuple[torch.Tensor, State, Trace]:
-        return self.attention(self.query, self.feedback, memory, self.rows, self.state, trace=True)
+        context, state, _, trace = step(
+            self.attention, self.query, self.embedded, memory, self.rows, self.state, trace=True
+        )
+        return context, state, trace
 
     def with_nan(self, where: torch.Tensor, *parts: str) -> Any:
         """Return the memory with NaN at positions ``where`` [B, S] of keys or values or both."""
-        return self.memory._replace(**{
-            part: getattr(self.memory, part).masked_fill(where[..., None], math.nan)
-            for part in parts
+        source = getattr(self.memory, "source", self.memory)
+        poisoned = source._replace(**{
+            part: getattr(source, part).masked_fill(where[..., None], math.nan) for part in parts
         })
+        return poisoned if source is self.memory else self.memory._replace(source=poisoned)
 
 
 @torch.no_grad()
-def scene(config, tau=None, rows=ROWS, steps=2) -> Scene:
+def scene(config, tau=math.inf, rows=ROWS, steps=2) -> Scene:
     attention = build(config)
-    if tau is not None:
-        attention.set_threshold(tau)
     states, mask = sources()
-    memory, state = attention.prepare(states, mask), attention.start(states)
+    memory, state = attention.prepare(states, mask, Limits(tau)), attention.start(states)
     count = len(LENGTHS)
     if rows is not None:
         state, count = tuple(part[rows] for part in state), len(rows)
     for _ in range(steps + 1):
         query = torch.randn(count, SIZES.query, dtype=torch.float64)
-        feedback = torch.randn(count, SIZES.feedback, dtype=torch.float64)
-        before, (_, state, _) = state, attention(query, feedback, memory, rows, state)
-    return Scene(attention, memory, query, feedback, rows, before)
+        embedded = torch.randn(count, SIZES.feedback, dtype=torch.float64)
+        before, state = state, step(attention, query, embedded, memory, rows, state).state
+    return Scene(attention, memory, query, embedded, rows, before)
 
 
 @pytest.fixture(
     params=[
         *(
-            (options(window=1, score=s), None)
+            (options(window=1, score=s), math.inf)
             for options in (LocalMConfig, LocalPConfig)
             for s in SCORES
         ),
-        *((options(window=2), None) for options in (LocalMConfig, LocalPConfig)),
+        *((options(window=2), math.inf) for options in (LocalMConfig, LocalPConfig)),
         *((FlexibleConfig(score=s), 0.05) for s in SCORES),
         (FlexibleConfig(gate_feedback=False), 0.5),
         (FlexibleConfig(), 0.0),
@@ -125,8 +128,9 @@ def test_every_position_of_a_window_is_read_and_no_other(windowed, part):
 def test_nan_at_padding_before_the_keys_are_projected_changes_nothing(windowed):
     states, mask = sources()
     poisoned = states.masked_fill(~mask[..., None], math.nan)
-    expected, _, _ = windowed.step(windowed.attention.prepare(states, mask))
-    found, _, _ = windowed.step(windowed.attention.prepare(poisoned, mask))
+    limits = Limits(getattr(windowed.memory, "tau", math.inf))
+    expected, _, _ = windowed.step(windowed.attention.prepare(states, mask, limits))
+    found, _, _ = windowed.step(windowed.attention.prepare(poisoned, mask, limits))
     assert torch.equal(found, expected)
 
 
@@ -178,11 +182,11 @@ def test_memory_keeps_nothing_of_the_encoder_states(encoder_scoring, position_en
     with torch.no_grad():
         states, mask = sources()
         memory = attention.prepare(states, mask)
-        query, feedback = torch.randn(7, 4).double(), torch.zeros(7, 3).double()
-        before, _, seen = attention(query, feedback, memory, ROWS, (), trace=True)
+        query, embedded = torch.randn(7, 4).double(), torch.zeros(7, 3).double()
+        before, _, _, seen = step(attention, query, embedded, memory, ROWS, (), trace=True)
         states.fill_(math.nan)
         mask.fill_(False)
-        after, _, found = attention(query, feedback, memory, ROWS, (), trace=True)
+        after, _, _, found = step(attention, query, embedded, memory, ROWS, (), trace=True)
     assert torch.isfinite(after).all()
     assert torch.equal(after, before)
     for part, expected in zip(found, seen, strict=True):
@@ -192,34 +196,31 @@ def test_memory_keeps_nothing_of_the_encoder_states(encoder_scoring, position_en
 def test_a_step_of_memory_reads_the_slots_alone():
     attention = build(MemoryConfig(K=3))
     memory = attention.prepare(*sources())
-    query, feedback = torch.randn(7, 4).double(), torch.zeros(7, 3).double()
-    before, _, _ = attention(query, feedback, memory, ROWS, ())
+    query, embedded = torch.randn(7, 4).double(), torch.zeros(7, 3).double()
+    before = step(attention, query, embedded, memory, ROWS, ()).context
     poisoned = memory._replace(alpha=torch.full_like(memory.alpha, math.nan))
-    after, _, _ = attention(query, feedback, poisoned, ROWS, (), trace=True)
+    after = step(attention, query, embedded, poisoned, ROWS, (), trace=True).context
     assert torch.equal(after, before)
 
 
 @pytest.mark.parametrize(
     ("config", "tau"),
     [
-        (GlobalConfig(), None),
-        (LocalMConfig(), None),
-        (LocalPConfig(), None),
-        (FlexibleConfig(), None),
+        (GlobalConfig(), math.inf),
+        (LocalMConfig(), math.inf),
+        (LocalPConfig(), math.inf),
+        (FlexibleConfig(), math.inf),
         (FlexibleConfig(), 1.38),
-        (MemoryConfig(), None),
+        (MemoryConfig(), math.inf),
     ],
     ids=str,
 )
 def test_nan_in_the_weights_is_seen_in_the_context_and_is_no_crash(config, tau):
     """The search finds NaN in the probabilities, and tells it in one line."""
     attention = build(config)
-    if tau is not None:
-        attention.set_threshold(tau)
     for parameter in attention.parameters():
         parameter.data.fill_(math.nan)
     states, mask = sources()
-    query, feedback = torch.ones(4, 4).double(), torch.zeros(4, 3).double()
-    start = attention.start(states)
-    context, _, _ = attention(query, feedback, attention.prepare(states, mask), None, start)
-    assert context.isnan().all()
+    query, embedded = torch.ones(4, 4).double(), torch.zeros(4, 3).double()
+    memory, start = attention.prepare(states, mask, Limits(tau)), attention.start(states)
+    assert step(attention, query, embedded, memory, None, start).context.isnan().all()

@@ -11,9 +11,9 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from loops import SIZES, build
+from steps import SIZES, build, step
 
-from nmtflex.attention import FlexibleAttention
+from nmtflex.attention import Limits
 from nmtflex.config import (
     FlexibleConfig,
     GlobalConfig,
@@ -27,7 +27,7 @@ from nmtflex.config import (
 from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.model.build import build_model
-from nmtflex.ops.attend import Penalty
+from nmtflex.ops.attend import Penalty, window_below
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
 FEW = settings(max_examples=20, derandomize=True)
@@ -42,13 +42,13 @@ TAUS = st.sampled_from([0.0, 1e-6, 1.38]) | st.floats(1e-6, 50)
 class Situation(NamedTuple):
     """Hypotheses before a step of flexible attention."""
 
-    attention: FlexibleAttention
+    sigma: float
     gate: torch.Tensor  # [N]
     focus: torch.Tensor  # [N]
     lengths: torch.Tensor  # [N]
 
     def penalty(self, n: int, position: int) -> torch.Tensor:
-        penalty = Penalty(self.gate[n : n + 1], self.focus[n : n + 1], self.attention.sigma)
+        penalty = Penalty(self.gate[n : n + 1], self.focus[n : n + 1], self.sigma)
         return penalty.at(torch.tensor([[position]])).squeeze()
 
     def nearest(self, n: int) -> int:
@@ -59,6 +59,7 @@ class Situation(NamedTuple):
 
 @st.composite
 def situations(draw):
+    """Hypotheses, and a threshold."""
     lengths = draw(st.lists(st.integers(1, 24), min_size=1, max_size=3))
     gates = [draw(GATES) for _ in lengths]
     focuses = [
@@ -69,16 +70,14 @@ def situations(draw):
         )
         for length in lengths
     ]
-    attention = build(FlexibleConfig(sigma=draw(SIGMAS)))
     dtype = draw(DTYPES)
     situation = Situation(
-        attention,
+        draw(SIGMAS),
         torch.tensor(gates, dtype=dtype),
         torch.tensor(focuses, dtype=dtype),
         torch.tensor(lengths),
     )
-    attention.set_threshold(draw(TAUS | thresholds_at_an_edge(situation)))
-    return situation
+    return situation, draw(TAUS | thresholds_at_an_edge(situation))
 
 
 @st.composite
@@ -95,11 +94,12 @@ def thresholds_at_an_edge(draw, situation):
 
 @MANY
 @given(situations())
-def test_the_window_is_the_positions_below_the_threshold_or_the_nearest(situation):
-    attention = situation.attention
-    start, stop = attention.window(situation.gate, situation.focus, situation.lengths)
+def test_the_window_is_the_positions_below_the_threshold_or_the_nearest(situation_and_tau):
+    situation, tau = situation_and_tau
+    penalty = Penalty(situation.gate, situation.focus, situation.sigma)
+    start, stop = window_below(tau, penalty, situation.lengths)
     for n, length in enumerate(situation.lengths.tolist()):
-        below = [s for s in range(length) if situation.penalty(n, s) < attention.tau]
+        below = [s for s in range(length) if situation.penalty(n, s) < tau]
         assert list(range(start[n], stop[n])) == (below or [situation.nearest(n)])
 
 
@@ -115,9 +115,10 @@ def numbers(seed, *size, dtype=torch.float64):
     return torch.randn(size, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
-def prepared(attention, lengths, dtype=torch.float64):
+def encoded(lengths, dtype=torch.float64):
+    """Encoder states and their mask."""
     states = numbers(1, len(lengths), max(lengths), SIZES.states, dtype=dtype)
-    return attention.prepare(states, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None])
+    return states, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
 
 
 @SOME
@@ -127,15 +128,15 @@ def test_flexible_weights_sum_to_1_in_the_window_and_the_focus_stays_in_the_sour
 ):
     lengths, rows = batch
     attention = build(FlexibleConfig(sigma=sigma)).to(dtype)
-    attention.set_threshold(tau)
-    memory = prepared(attention, lengths, dtype)
+    states, mask = encoded(lengths, dtype)
+    memory = attention.prepare(states, mask, Limits(tau))
     rows = torch.tensor(rows)
-    state = tuple(part[rows] for part in attention.start(memory.values))
+    state = tuple(part[rows] for part in attention.start(states))
     tolerance = 50 * torch.finfo(dtype).eps
-    for step in range(3):
-        query = numbers(step, len(rows), SIZES.query, dtype=dtype)
-        feedback = numbers(step + 9, len(rows), SIZES.feedback, dtype=dtype)
-        _, state, trace = attention(query, feedback, memory, rows, state, trace=True)
+    for number in range(3):
+        query = numbers(number, len(rows), SIZES.query, dtype=dtype)
+        embedded = numbers(number + 9, len(rows), SIZES.feedback, dtype=dtype)
+        _, state, _, trace = step(attention, query, embedded, memory, rows, state, trace=True)
         for n, row in enumerate(rows.tolist()):
             start, stop = trace.window_start[n].item(), trace.window_stop[n].item()
             assert 0 <= start < stop <= lengths[row]
@@ -149,19 +150,19 @@ def test_flexible_weights_sum_to_1_in_the_window_and_the_focus_stays_in_the_sour
 
 @SOME
 @given(batches(), st.integers(1, 5), st.integers(0, 30))
-def test_the_window_of_local_m_is_what_lies_within_reach_of_the_step(batch, reach, step):
+def test_the_window_of_local_m_is_what_lies_within_reach_of_the_step(batch, reach, number):
     lengths, rows = batch
     attention = build(LocalMConfig(window=reach))
-    memory = prepared(attention, lengths)
-    state = (torch.full((len(rows),), step),)
-    query, feedback = numbers(2, len(rows), SIZES.query), numbers(3, len(rows), SIZES.feedback)
-    _, state, trace = attention(query, feedback, memory, torch.tensor(rows), state, trace=True)
+    memory = attention.prepare(*encoded(lengths))
+    state, at = (torch.full((len(rows),), number),), torch.tensor(rows)
+    query, embedded = numbers(2, len(rows), SIZES.query), numbers(3, len(rows), SIZES.feedback)
+    _, state, _, trace = step(attention, query, embedded, memory, at, state, trace=True)
     for n, row in enumerate(rows):
-        centre = min(step, lengths[row] - 1)
+        centre = min(number, lengths[row] - 1)
         expected = [s for s in range(lengths[row]) if abs(s - centre) <= reach]
         assert list(range(trace.window_start[n], trace.window_stop[n])) == expected
         assert trace.computed[n] == len(expected)
-    assert state[0].tolist() == [step + 1] * len(rows)
+    assert state[0].tolist() == [number + 1] * len(rows)
 
 
 @SOME
@@ -172,10 +173,10 @@ def test_the_window_of_local_p_is_what_lies_within_reach_of_the_centre(
     lengths, rows = batch
     attention = build(LocalPConfig(window=reach)).to(dtype)
     attention.centre[2].weight.data *= push  # anywhere, the ends included
-    memory = prepared(attention, lengths, dtype)
+    memory, at = attention.prepare(*encoded(lengths, dtype)), torch.tensor(rows)
     query = numbers(seed, len(rows), SIZES.query, dtype=dtype)
-    feedback = numbers(3, len(rows), SIZES.feedback, dtype=dtype)
-    _, _, trace = attention(query, feedback, memory, torch.tensor(rows), (), trace=True)
+    embedded = numbers(3, len(rows), SIZES.feedback, dtype=dtype)
+    trace = step(attention, query, embedded, memory, at, (), trace=True).trace
     for n, row in enumerate(rows):
         centre = trace.focus[n].item()
         assert 0 <= centre <= lengths[row]
@@ -262,11 +263,10 @@ def test_cps_is_a_count_one_by_one(config):
     )
     def check(sources, tau, beam, max_length, decoder):
         model = small_model(config, decoder)
-        if isinstance(config, FlexibleConfig):
-            model.decoder.attention.set_threshold(tau)
-        recorder, tally = Recorder(model), Tally()
-        limits = SearchConfig(beam=beam, max_length=max_length)
-        found = beam_search([recorder], sources, limits, tally)
+        limits = Limits(tau) if model.gated else Limits()
+        recorder, tally = Recorder(model.limited(limits)), Tally()
+        search = SearchConfig(beam=beam, max_length=max_length)
+        found = beam_search([recorder], sources, search, tally)
         counts = [[] for _ in sources]
         for rows, _, carried, trace in recorder.steps:
             for n, row in enumerate(rows):
@@ -291,8 +291,7 @@ def test_cps_is_a_count_one_by_one(config):
 @FEW
 @given(st.lists(st.lists(st.integers(4, 8), min_size=1, max_size=12), min_size=2, max_size=4), TAUS)
 def test_cps_of_a_batch_is_the_mean_of_its_sentences_alone(sources, tau):
-    model = small_model(FlexibleConfig(), "bahdanau")
-    model.decoder.attention.set_threshold(tau)
+    model = small_model(FlexibleConfig(), "bahdanau").limited(Limits(tau))
     config = SearchConfig(beam=3, max_length=5)
 
     def cps(batch):

@@ -98,13 +98,18 @@ class Model(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.decoder = nn.Module()
-        self.decoder.attention, self.decoder.stack, self.output = Part(), Part(), Part()
+        self.attention, self.cells, self.output = Part(), Part(), Part()
 
     def encode(self):
         return None
 
-    previous_words = encode
+    def parts(self):
+        return {
+            "encoder": [(self, "encode")],
+            "attention": [(self.attention, "forward")],
+            "recurrent cell": [(self.cells, "forward")],
+            "output layer": [(self.output, "log_probs"), (self.output, "best_words")],
+        }
 
 
 class Translator:
@@ -116,8 +121,8 @@ class Translator:
     def translate_ids(self, ids, tally=None, count=None):
         clocked = any("forward" in vars(part) for part in self.model.modules())
         self.turns.append(f"{self.name}{' clocked' * clocked}")
-        self.model.decoder.attention()
-        self.model.decoder.stack()
+        self.model.attention()
+        self.model.cells()
         self.model.output.log_probs()
 
 
@@ -296,7 +301,7 @@ def test_all_mechanisms_over_lengths(at_home):
 @pytest.mark.parametrize("int8", [False, True])
 def test_random_models_decode_in_8_bits(int8):
     model = synthetic.random_model(FlexibleConfig(), random_sources([7], int8=int8))
-    assert isinstance(model.output.projection.frozen, Int8) == int8
+    assert isinstance(model.output.projection.fast, Int8) == int8
 
 
 def test_every_hypothesis_lives_for_all_steps_and_the_focus_travels(monkeypatch):

@@ -27,14 +27,21 @@ class Model(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.decoder = nn.Module()
-        self.decoder.attention, self.decoder.stack, self.output = Part(), Part(), Part()
+        self.attention, self.cells, self.output = Part(), Part(), Part()
 
     def encode(self, value, sign=1):
         return value * sign
 
-    def previous_words(self, value):
+    def words(self, value):
         return value
+
+    def parts(self):
+        return {
+            "encoder": [(self, "encode")],
+            "attention": [(self.attention, "forward")],
+            "recurrent cell": [(self, "words"), (self.cells, "forward")],
+            "output layer": [(self.output, "log_probs"), (self.output, "best_words")],
+        }
 
 
 @pytest.fixture
@@ -48,11 +55,11 @@ def test_each_part_has_its_seconds_and_the_search_the_rest(ticks):
     model = Model()
     with Stopwatch(model) as clock:  # looks: 0
         assert model.encode(2, sign=-1) == -2  # 1, 2
-        assert model.decoder.attention(1) == 2  # 3, 4
-        assert model.decoder.attention(5) == 6  # 5, 6
+        assert model.attention(1) == 2  # 3, 4
+        assert model.attention(5) == 6  # 5, 6
         assert model.output.log_probs(7) == 8  # 7, 8
-        assert model.previous_words(0) == 0  # 9, 10
-        assert model.decoder.stack(0) == 1  # 11, 12
+        assert model.words(0) == 0  # 9, 10
+        assert model.cells(0) == 1  # 11, 12
     assert clock.seconds == {  # 13 in all
         "encoder": 1,
         "attention": 2,
@@ -67,7 +74,7 @@ def test_two_blocks_add_up(ticks):
     clock = Stopwatch(model)
     for _ in range(2):
         with clock:
-            model.decoder.stack(1)
+            model.cells(1)
     assert clock.seconds["recurrent cell"] == 2
     assert clock.seconds["search"] == 4
 
@@ -77,6 +84,6 @@ def test_the_model_is_as_before_also_after_an_error():
     with pytest.raises(TypeError), Stopwatch(model):
         model.output.log_probs("no number")
     assert "encode" not in vars(model)
-    for part in (model.decoder.attention, model.decoder.stack, model.output):
+    for part in (model.attention, model.cells, model.output):
         assert not {"forward", "best_words", "log_probs"} & set(vars(part))
     assert model.output.log_probs(1) == 2

@@ -11,6 +11,7 @@ from table_model import Predicting, TableModel
 from test_translator import PIPELINE
 from torch import Tensor
 
+from nmtflex.attention import Limits
 from nmtflex.config import (
     AttentionConfig,
     BatchConfig,
@@ -207,8 +208,8 @@ def test_a_window_is_counted_as_far_as_it_reaches_into_the_sentence():
 @pytest.mark.parametrize("kind", list(AttentionConfig.variants()))
 def test_the_batch_changes_nothing(kind):
     model = build(AttentionConfig.variants()[kind]())
-    if model.decoder.attention.gated:
-        model.decoder.attention.set_threshold(0.5)
+    if model.gated:
+        model = model.limited(Limits(0.5))
     expected = tally_of(model, batch=1)
     for size in (3, 64):
         assert tally_of(model, size).cps == pytest.approx(expected.cps, rel=1e-12)
@@ -219,15 +220,13 @@ def test_a_threshold_computes_less():
     model = build(FlexibleConfig())
     found = []
     for tau in (0.0, 0.2, 1.0, float("inf")):
-        model.decoder.attention.set_threshold(tau)
-        found.append(tally_of(model).cps)
+        found.append(tally_of(model.limited(Limits(tau))).cps)
     assert found[0] == 1.0
     assert found == sorted(set(found))
 
 
 def test_counting_changes_no_translation():
-    model = build(FlexibleConfig())
-    model.decoder.attention.set_threshold(0.5)
+    model = build(FlexibleConfig()).limited(Limits(0.5))
     search = SearchConfig(beam=3, max_length=9)
     sources = [source for source in SOURCES if source]
     assert beam_search([model], sources, search, Tally()) == beam_search([model], sources, search)
@@ -236,8 +235,8 @@ def test_counting_changes_no_translation():
 @pytest.mark.parametrize("kind", list(AttentionConfig.variants()))
 def test_greedy_search_costs_what_the_traces_of_its_translations_say(kind):
     model = build(AttentionConfig.variants()[kind]())
-    if model.decoder.attention.gated:
-        model.decoder.attention.set_threshold(0.5)
+    if model.gated:
+        model = model.limited(Limits(0.5))
     search, tally = SearchConfig(beam=1, max_length=9), Tally()
     found = Translator([model], PIPELINE, search).translate_ids(SOURCES, tally)
     pairs = [(source, best.ids) for source, [best] in zip(SOURCES, found, strict=True)]

@@ -10,11 +10,13 @@ import pytest
 import sacrebleu
 import torch
 
+from nmtflex.attention import Limits
 from nmtflex.config import BatchConfig, FlexibleConfig, ModelConfig, SearchConfig
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import Translator
 from nmtflex.evaluation.sweep import COLUMNS, Point, as_csv, smallest_within, sweep
 from nmtflex.model.build import build_model
+from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.scoring.ribes import word_ribes
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.tokenizers import NoneTokenizer
@@ -89,7 +91,7 @@ def test_csv_of_nothing_is_its_header():
 
 
 @pytest.fixture(scope="module")
-def translator() -> Translator:
+def model() -> Seq2Seq:
     torch.manual_seed(1)
     config = ModelConfig(
         attention=FlexibleConfig(), embedding_size=5, encoder_size=4, decoder_size=6
@@ -97,6 +99,11 @@ def translator() -> Translator:
     model = build_model(config, 9, 9, 12).double().eval()
     for parameter in model.parameters():
         parameter.data.normal_(std=0.8)
+    return model
+
+
+@pytest.fixture(scope="module")
+def translator(model) -> Translator:
     sides = [
         SidePipeline(name, NoneTokenizer(), None, Vocabulary("abcde", [1] * 5)) for name in "xy"
     ]
@@ -113,29 +120,31 @@ def references(translator) -> list[str]:
     return [line or "b" for line in translator.translate(SOURCES)]
 
 
-def run(translator, taus, references):
-    """Sweep, and note what was set and reported when."""
+@pytest.fixture(scope="module")
+def at(translator, model):
+    """What translates under a threshold."""
+    return lambda tau: translator.decoding([model.limited(Limits(tau))])
+
+
+def run(at, taus, references):
+    """Sweep, and note what was asked for and reported when, the warm-up's threshold first."""
     events = []
-    attention = translator._models[0].decoder.attention
 
-    def set_threshold(tau):
+    def translator_at(tau):
         events.append(tau)
-        attention.set_threshold(tau)
+        return at(tau)
 
-    found = sweep(translator, set_threshold, taus, SOURCES, references, events.append)
-    attention.set_threshold(INF)
+    found = sweep(translator_at, taus, SOURCES, references, events.append)
     return found, events
 
 
-def test_each_point_is_a_translation_under_its_threshold(translator, references):
+def test_each_point_is_a_translation_under_its_threshold(at, references):
     taus = [0.05, 0.5, INF]
-    found, events = run(translator, taus, references)
-    assert events == [item for pair in zip(taus, found, strict=True) for item in pair]
-    attention = translator._models[0].decoder.attention
+    found, events = run(at, taus, references)
+    assert events == [INF, *(item for pair in zip(taus, found, strict=True) for item in pair)]
     for tau, point in zip(taus, found, strict=True):
-        attention.set_threshold(tau)
         tally = Tally()
-        found_words = [best.words for [best] in translator.n_best(SOURCES, 1, tally)]
+        found_words = [best.words for [best] in at(tau).n_best(SOURCES, 1, tally)]
         lines = [" ".join(words) for words in found_words]
         bleu = sacrebleu.corpus_bleu(
             lines, [references], smooth_method="none", tokenize="none", force=True
@@ -151,7 +160,7 @@ def test_each_point_is_a_translation_under_its_threshold(translator, references)
     assert cps[-1] == pytest.approx((7 + 1 + 6) / 3)
 
 
-def test_ribes_is_left_out_where_a_reference_has_no_words(translator):
-    [point], _ = run(translator, [INF], ["a b c d", " ", "b", "c"])
+def test_ribes_is_left_out_where_a_reference_has_no_words(at):
+    [point], _ = run(at, [INF], ["a b c d", " ", "b", "c"])
     assert point.ribes is None
     assert point.bleu >= 0

@@ -6,8 +6,7 @@ import pytest
 
 matplotlib = pytest.importorskip("matplotlib")
 
-from nmtflex.analysis import fonts  # noqa: E402
-
+from nmtflex.figures import fonts  # noqa: E402
 from nmtflex.figures.fonts import FAMILIES, cover, describe, register  # noqa: E402
 
 

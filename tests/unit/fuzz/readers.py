@@ -17,8 +17,8 @@ from nmtflex.cli.app import main
 from nmtflex.config import DeviceConfig, FinetuneConfig
 from nmtflex.corpus.store import TokenStore, open_prepared
 from nmtflex.errors import NmtflexError
-from nmtflex.figures.learning import read_metrics
 from nmtflex.figures.tradeoff import read_points, table_facts
+from nmtflex.runs.metrics import read_metrics
 from nmtflex.runs.run import RunFolder, load_run
 from nmtflex.runs.threshold import threshold_value
 from nmtflex.text.bpe import BPE

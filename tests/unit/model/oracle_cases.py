@@ -122,14 +122,12 @@ def model_config(
 
 
 def build(config: ModelConfig, tau: float = math.inf) -> tuple[Seq2Seq, Oracle]:
-    """Both models, with weights large enough to make choices."""
+    """Both models, with weights large enough to make choices; the oracle is under ``tau``."""
     torch.manual_seed(11)
     sizes = (13, 13) if config.tie_embeddings == "all" else (11, 13)
     model = build_model(config, *sizes, LONGEST).double().eval()
     for parameter in model.parameters():
         parameter.data.normal_(std=0.7)
-    if config.attention.kind == "flexible":
-        model.decoder.attention.set_threshold(tau)
     arrays = {name: tensor.numpy().copy() for name, tensor in model.state_dict().items()}
     return model, Oracle(config, arrays, LONGEST, tau)
 

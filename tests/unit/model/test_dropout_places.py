@@ -36,7 +36,8 @@ class Watch:
     def __init__(self, model: Seq2Seq) -> None:
         self.before: dict[str, list[Tensor]] = defaultdict(list)
         self.after: dict[str, list[Tensor]] = defaultdict(list)
-        self.attention: list[tuple[Tensor, Tensor]] = []
+        self.queries: list[Tensor] = []
+        self.words_for_attention: list[Tensor] = []
         decoder, layers = model.decoder, model.encoder.layers
         cells = decoder.stack.cells
         self._leaving(model.encoder.embedding, "encoder layer 0", lambda embedded: embedded)
@@ -51,16 +52,33 @@ class Watch:
         self._entering(cells[0], "step", lambda inputs: inputs[1])
         self._leaving(cells[0], "decoder layer 1", lambda state: state[0])
         self._entering(cells[1], "decoder layer 1", lambda inputs: inputs[1])
-        self._leaving(decoder, "output", lambda result: result[0])
+        self._returning(decoder, "sequence", lambda _, result: self._leave("output", result[0]))
         self._entering(model.output.bottleneck, "output", lambda inputs: inputs[0])
         decoder.attention.register_forward_pre_hook(
-            lambda _, inputs: self.attention.append((inputs[0].detach(), inputs[1].detach()))
+            lambda _, inputs: self.queries.append(inputs[0].detach())
+        )
+        self._returning(
+            decoder.attention,
+            "feedback",
+            lambda given, _: self.words_for_attention.append(given[0].detach()),
         )
 
+    def _leave(self, place: str, tensor: Tensor) -> None:
+        self.before[place].append(tensor.detach())
+
+    def _returning(self, module: nn.Module, name: str, note) -> None:
+        """Watch a method that is not ``forward``: what it takes and what it returns."""
+        method = getattr(module, name)
+
+        def call(*given):
+            result = method(*given)
+            note(given, result)
+            return result
+
+        setattr(module, name, call)
+
     def _leaving(self, module: nn.Module, place: str, tensor) -> None:
-        module.register_forward_hook(
-            lambda _, inputs, result: self.before[place].append(tensor(result).detach())
-        )
+        module.register_forward_hook(lambda _, inputs, result: self._leave(place, tensor(result)))
 
     def _entering(self, module: nn.Module, place: str, tensor) -> None:
         module.register_forward_pre_hook(
@@ -70,8 +88,8 @@ class Watch:
     def pairs(self, place: str) -> list[tuple[Tensor, Tensor]]:
         """What was to enter and what entered, a pair a call of the part that it enters."""
         before, after = self.before[place], self.after[place]
-        if place == "output":  # made step by step, used at once
-            before = [torch.stack(before, dim=1).flatten(0, 1)]
+        if place == "output":  # without padding
+            before = [part.flatten(0, 1) for part in before]
         return list(zip(before, after, strict=True))
 
 
@@ -144,10 +162,10 @@ def test_no_two_masks_are_alike(training):
 def test_attention_sees_words_and_states_whole(training):
     """Dropout is on the inputs of cells, not on the query, nor on the word that a gate sees."""
     (embedded,) = training.before["words"]
-    assert len(training.attention) == LENGTH
-    for step, (query, feedback) in enumerate(training.attention):
-        assert torch.equal(feedback, embedded[:, step])
-        assert query.all()
+    (seen,) = training.words_for_attention
+    assert torch.equal(seen, embedded)
+    assert len(training.queries) == LENGTH
+    assert all(query.all() for query in training.queries)
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from nmtflex.model.encoders import recurrent as encoders
-from nmtflex.model.encoders.recurrent import Encoder
+from nmtflex.model.encoders.recurrent import RecurrentEncoder
 from nmtflex.ops.heap import ROWS
 
 
@@ -38,16 +38,16 @@ def test_a_short_batch_stays_as_it_is():
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_the_sentences_of_a_batch_are_read_as_without(cell, monkeypatch):
     torch.manual_seed(1)
-    encoder = Encoder(nn.Embedding(20, 8), cell, size=8, num_layers=2, dropout=0.0)
+    encoder = RecurrentEncoder(nn.Embedding(20, 8), cell, size=8, num_layers=2, dropout=0.0)
     source, lengths = batch([9, 33, 1, 27, 9])
     found = []
     for fill in (encoders._filled_up, lambda *given: given):
         monkeypatch.setattr(encoders, "_filled_up", fill)
         encoder.zero_grad()
         with torch.autocast("cpu", torch.bfloat16):
-            states, mask, final = encoder(source, lengths)
-        (states.float().sum() + (final.float() ** 2).sum()).backward()
-        found.append([states, mask, final, *(weight.grad for weight in encoder.parameters())])
+            encoded = encoder(source, lengths)
+        (encoded.states.float().sum() + (encoded.summary.float() ** 2).sum()).backward()
+        found.append([*encoded, *(weight.grad for weight in encoder.parameters())])
     for part, expected in zip(*found, strict=True):
         torch.testing.assert_close(part, expected, rtol=2e-2, atol=2e-2)
     assert torch.equal(found[0][1], found[1][1])

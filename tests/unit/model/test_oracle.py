@@ -11,10 +11,11 @@ import torch
 from oracle.model import Oracle
 from oracle_cases import SOURCES, TARGETS, Case, batch, build, cases
 
+from nmtflex.attention import Limits
 from nmtflex.config import SearchConfig
 from nmtflex.decoding.search import beam_search
-from nmtflex.model.freeze import freeze
-from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.model.inference import make_ready
+from nmtflex.model.seq2seq import Limited
 
 MAX_LENGTH = 6  # words of a greedy translation
 CASES = list(cases())
@@ -26,10 +27,12 @@ every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @every_case
 def test_the_model_is_the_one_of_the_papers(case: Case):
     model, oracle = build(case.config, case.tau)
+    limits = Limits(case.tau)
+    view = model.limited(limits)
     expected = [oracle.forced(*pair) for pair in PAIRS]
-    steps_agree(model, expected)
+    steps_agree(view, expected)
     smoothing, beta = 0.1, 0.3 if case.config.attention.kind == "flexible" else 0.0
-    loss = model.loss(*batch(), smoothing=smoothing, beta=beta)
+    loss = model.loss(*batch(), smoothing=smoothing, beta=beta, limits=limits)
     sums = [oracle.loss(*pair, smoothing, beta) for pair in PAIRS]
     objective, plain = (sum(column) for column in zip(*sums, strict=True))
     assert loss.objective.item() == pytest.approx(objective, abs=1e-12, rel=1e-12)
@@ -38,14 +41,14 @@ def test_the_model_is_the_one_of_the_papers(case: Case):
         gates = [sum(step.gate for step in steps) / len(steps) for steps in expected]
         assert loss.gate.item() == pytest.approx(sum(gates), abs=1e-12)
     greedy = [oracle.greedy(source, MAX_LENGTH) for source in SOURCES]
-    freeze(model)  # as it is before a translation
-    found = beam_search([model], SOURCES, SearchConfig(beam=1, max_length=MAX_LENGTH))
+    make_ready(model)  # as it is before a translation
+    found = beam_search([view], SOURCES, SearchConfig(beam=1, max_length=MAX_LENGTH))
     for [hypothesis], (words, total) in zip(found, greedy, strict=True):
         assert hypothesis.ids == words
         assert hypothesis.log_probability == pytest.approx(total, abs=1e-12, rel=1e-12)
 
 
-def steps_agree(model: Seq2Seq, expected: list[list[Any]]) -> None:
+def steps_agree(model: Limited, expected: list[list[Any]]) -> None:
     """Compare the predictions of every step; a sentence that is done leaves the batch."""
     source, lengths, target_in, _ = batch()
     memory, state = model.encode(source, lengths)

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from nmtflex.config import AttentionConfig, FlexibleConfig, GlobalConfig, ModelConfig, SearchConfig
+from nmtflex.attention import Limits
+from nmtflex.config import AttentionConfig, GlobalConfig, ModelConfig, SearchConfig
 from nmtflex.decoding.forced import log_probabilities
 from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.traces import trace_pairs
 from nmtflex.model.build import build_model
-from nmtflex.model.freeze import freeze
-from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.model.inference import make_ready
+from nmtflex.model.seq2seq import Limited, Seq2Seq
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 9], [8, 9, 4, 0, 0]])
 LENGTHS = torch.tensor([5, 3])
@@ -48,9 +49,16 @@ def build(config: ModelConfig, device: str = "cpu", autocast: bool = False) -> S
     model = build_model(config, 12, 12, 10, autocast).eval()
     for parameter in model.parameters():  # confident, so that words depend on what came before
         parameter.data.normal_(std=0.5)
-    if isinstance(config.attention, FlexibleConfig):
-        model.decoder.attention.set_threshold(TAU)
     return model.to(device)
+
+
+def limits_of(model: Seq2Seq) -> Limits:
+    return Limits(TAU) if model.gated else Limits()
+
+
+def limited(model: Seq2Seq) -> Limited:
+    """The model under a threshold, if it may have one."""
+    return model.limited(limits_of(model))
 
 
 @pytest.fixture
@@ -76,7 +84,8 @@ def reads_positions(config: ModelConfig) -> bool:
 def learn(model: Seq2Seq) -> tuple[float, list[torch.Tensor]]:
     """Loss and gradients."""
     on = model.device
-    loss = model.loss(SOURCE.to(on), LENGTHS, TARGET_IN.to(on), TARGET_OUT.to(on))
+    batch = SOURCE.to(on), LENGTHS, TARGET_IN.to(on), TARGET_OUT.to(on)
+    loss = model.loss(*batch, limits=limits_of(model))
     grads = torch.autograd.grad(loss.objective, list(model.parameters()), allow_unused=True)
     return float(loss.objective.detach()), [None if g is None else g.cpu() for g in grads]
 
@@ -113,11 +122,12 @@ def test_training_in_bfloat16(monkeypatch, triton_device, calls, config):
 def test_search(monkeypatch, triton_device, calls, config):
     search = SearchConfig(beam=3, max_length=4)
     model = build(config, triton_device)
-    freeze(model)
-    found = beam_search([model], SOURCES, search)
+    make_ready(model)
+    found = beam_search([limited(model)], SOURCES, search)
     assert bool(calls) == reads_positions(config)
     monkeypatch.delenv("NMTFLEX_KERNELS")
-    for some, others in zip(found, beam_search([build(config)], SOURCES, search), strict=True):
+    expected = beam_search([limited(build(config))], SOURCES, search)
+    for some, others in zip(found, expected, strict=True):
         assert [one.ids for one in some] == [other.ids for other in others]
         scores = [other.score for other in others]
         assert [one.score for one in some] == pytest.approx(scores, abs=1e-4)
@@ -125,7 +135,7 @@ def test_search(monkeypatch, triton_device, calls, config):
 
 @models
 def test_search_in_bfloat16(triton_device, calls, config):
-    model = build(config, triton_device, autocast=True)
+    model = limited(build(config, triton_device, autocast=True))
     [hypotheses] = beam_search([model], SOURCES[:1], SearchConfig(beam=3, max_length=4))
     assert set(calls) <= {torch.bfloat16}
     sums = log_probabilities([model], [(SOURCES[0], one.ids) for one in hypotheses])
@@ -134,10 +144,11 @@ def test_search_in_bfloat16(triton_device, calls, config):
 
 @models
 def test_traces(monkeypatch, triton_device, calls, config):
-    traces = trace_pairs(build(config, triton_device), PAIRS)
+    traces = trace_pairs(limited(build(config, triton_device)), PAIRS)
     assert bool(calls) == reads_positions(config)
     monkeypatch.delenv("NMTFLEX_KERNELS")
-    for trace, other in zip(traces, trace_pairs(build(config), PAIRS), strict=True):
+    expected = trace_pairs(limited(build(config)), PAIRS)
+    for trace, other in zip(traces, expected, strict=True):
         for part, wanted in zip(trace, other, strict=True):
             assert (part is None) == (wanted is None)
             if part is not None:

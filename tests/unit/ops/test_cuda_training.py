@@ -98,8 +98,8 @@ def test_a_step_of_the_search_waits_for_nothing(triton_device, attention, autoca
         memory, state = model.encode(source, torch.tensor([3, 2]))
         state = tuple(part[rows] for part in state)
         with Waits() as waits:
-            output, state, _ = model.step(memory, rows, state, rows + 4)
-            model.log_probs(output)
+            step = model.step(memory, rows, state, rows + 4)
+            model.log_probs(step.output)
     assert waits.found == []
 
 
@@ -132,11 +132,11 @@ def test_the_encoder_runs_in_float32_under_bfloat16(triton_device, cell):
     single = torch.float32
     assert seen == [(single, single, single, False)] * 2
     assert encoded.states.dtype == torch.bfloat16
-    assert encoded.final.dtype == single
+    assert encoded.summary.dtype == single
     plain = build(triton_device, cell=cell, encoder_layers=2).encoder(
         source.to(triton_device), lengths
     )
-    torch.testing.assert_close(encoded.final, plain.final, rtol=0, atol=1e-2)
+    torch.testing.assert_close(encoded.summary, plain.summary, rtol=0, atol=1e-2)
 
 
 def test_a_cpu_keeps_its_autocast(monkeypatch):

@@ -1,4 +1,4 @@
-"""Products that are frozen for decoding, against those that are trained."""
+"""Products that are made ready for decoding, against those that are trained."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def test_8_bits_of_nothing_are_nothing_and_nan_stays():
     assert found[1].isnan().all()
 
 
-def test_a_frozen_product_takes_the_place_of_the_trained_one():
+def test_a_fast_product_takes_the_place_of_the_trained_one():
     torch.manual_seed(2)
     product, x = Product(6, 4), torch.randn(3, 6)
     bare, whole = product.bare(x), product(x)
     torch.testing.assert_close(whole, bare + product.bias)
-    product.frozen = lambda x, bias: 2 * (x @ product.weight.t()) + (0 if bias is None else bias)
+    product.fast = lambda x, bias: 2 * (x @ product.weight.t()) + (0 if bias is None else bias)
     torch.testing.assert_close(product.bare(x), 2 * bare)
     torch.testing.assert_close(product(x), 2 * bare + product.bias)
 

@@ -7,12 +7,14 @@ import math
 import re
 
 import pytest
+import torch
 
+from nmtflex.attention import Limits
 from nmtflex.config import DeviceConfig, FlexibleConfig, ModelConfig
 from nmtflex.errors import OptionError
 from nmtflex.model.build import build_model
 from nmtflex.runs.run import load_run
-from nmtflex.runs.threshold import set_threshold, threshold_value
+from nmtflex.runs.threshold import run_threshold, run_thresholds, threshold_value, under
 
 CPU = DeviceConfig(device="cpu", threads=1)
 
@@ -45,25 +47,53 @@ def test_a_mechanism_without_a_penalty_is_named(tiny_run, tau):
     run = load_run(tiny_run, CPU)
     message = f"--tau {tau} needs flexible attention, and {tiny_run} has global; leave it out"
     with pytest.raises(OptionError, match=re.escape(message)):
-        set_threshold(run, tau)
+        run_threshold(run, tau)
 
 
-def test_nothing_is_set_where_nothing_is_given(tiny_run):
-    assert set_threshold(load_run(tiny_run, CPU), None) is None
+def test_nothing_is_left_out_where_nothing_is_given(tiny_run):
+    run = load_run(tiny_run, CPU)
+    assert run_threshold(run, None) is None
+    assert under(run, None).limits == Limits()
+    assert run_thresholds([run, run], None) == [None, None]
 
 
-@pytest.mark.parametrize(("tau", "value"), [("auto", math.log10(4.0)), ("0.3", 0.3)])
-def test_the_mechanism_gets_the_number(tiny_run, tau, value):
+def gated(run):
+    """The run, with a model that has a penalty."""
     config = ModelConfig(
         attention=FlexibleConfig(), embedding_size=6, encoder_size=4, decoder_size=8
     )
-    run = load_run(tiny_run, CPU)._replace(model=build_model(config, 12, 12, 10))
+    return run._replace(model=build_model(config, 12, 12, 10).eval())
+
+
+@pytest.mark.parametrize(("tau", "value"), [("auto", math.log10(4.0)), ("0.3", 0.3)])
+def test_a_run_decodes_under_the_number(tiny_run, tau, value):
+    run = gated(load_run(tiny_run, CPU))
     assert json.loads(run.folder.config.read_text())["data"]["mean_valid_source"] == 4.0
-    assert set_threshold(run, tau) == value
-    assert run.model.decoder.attention.tau == value
+    assert run_threshold(run, tau) == value
+    assert under(run, value).limits == Limits(value)
+
+
+def test_a_threshold_is_for_those_of_several_runs_that_have_a_penalty(tiny_run):
+    plain = load_run(tiny_run, CPU)
+    assert run_thresholds([plain, gated(plain), plain], "0.3") == [None, 0.3, None]
+    with pytest.raises(OptionError, match=r"--tau 0\.3 needs a run with flexible attention"):
+        run_thresholds([plain, plain], "0.3")
+
+
+@torch.no_grad()
+def test_a_view_of_a_run_computes_what_its_threshold_leaves(tiny_run):
+    run = gated(load_run(tiny_run, CPU))
+    source, lengths, rows = torch.tensor([[4, 5, 6, 7]]), torch.tensor([4]), torch.tensor([0])
+    counts = []
+    for tau in (None, 0.0, math.inf):
+        view = under(run, tau)
+        memory, state = view.encode(source, lengths)
+        step = view.step(memory, rows, state, torch.tensor([2]), trace=True)
+        counts.append(step.trace.computed.item())
+    assert counts == [4, 1, 4]
 
 
 def test_a_mechanism_without_a_penalty_refuses_one_from_a_caller():
     model = build_model(ModelConfig(embedding_size=6, encoder_size=4, decoder_size=8), 12, 12, 10)
     with pytest.raises(ValueError, match=r"GlobalAttention has no penalty to compare with 0\.7"):
-        model.decoder.attention.set_threshold(0.7)
+        model.limited(Limits(0.7)).encode(torch.tensor([[4, 5]]), torch.tensor([2]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,10 +18,10 @@ from nmtflex.config import (
 )
 from nmtflex.config.words import given_words
 from nmtflex.errors import RunError
-from nmtflex.figures.learning import read_metrics
 from nmtflex.files import read_json
 from nmtflex.runs.commands import read_commands
-from nmtflex.runs.run import RunFolder, read_run_config, update_of
+from nmtflex.runs.metrics import read_metrics
+from nmtflex.runs.run import RunFolder, best_update, read_run_config, update_of
 from nmtflex.text.pipeline import DESCRIPTION
 from nmtflex.training.checkpoint import read_progress
 
@@ -147,22 +146,6 @@ def _progress(folder: RunFolder) -> dict[str, Any] | None:
     names = "update", "epoch", "seconds", "validation_seconds", "target_tokens"
     kept = [update_of(path) for path in checkpoints]
     return {name: progress.get(name) for name in names} | {"checkpoints": kept}
-
-
-def best_update(folder: RunFolder) -> int:
-    """Return the optimiser steps behind a run's best weights, by the header of their file.
-
-    Raises:
-        RunError: The file is damaged.
-    """
-    try:
-        with safetensors.safe_open(folder.best, framework="numpy") as file:
-            update = (file.metadata() or {}).get("update", "")
-    except (OSError, safetensors.SafetensorError) as error:
-        raise RunError(f"{folder.best} is truncated or damaged ({error})") from error
-    if not re.fullmatch(r"\d{1,18}", update):
-        raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
-    return int(update)
 
 
 def _best(folder: RunFolder) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""A frozen model decodes what it decoded before."""
+"""A model made ready decodes what it decoded before."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from nmtflex.config import (
 )
 from nmtflex.decoding.search import beam_search
 from nmtflex.errors import OptionError
-from nmtflex.model import freeze as freezing
+from nmtflex.model import inference
 from nmtflex.model.build import build_model
-from nmtflex.model.freeze import freeze
+from nmtflex.model.inference import make_ready
 
 ATTENTIONS = [
     NoneConfig(), GlobalConfig(), GlobalConfig(score="general"), LocalMConfig(), LocalPConfig(),
@@ -56,7 +56,7 @@ def translations(model):
 def test_it_decodes_the_same(options):
     model = build(options)
     before = translations(model)
-    freeze(model)
+    make_ready(model)
     assert model.word_table is not None
     assert translations(model) == before
 
@@ -65,11 +65,11 @@ def test_it_decodes_the_same(options):
 def test_in_float64_and_in_bfloat16(options):
     model = build(options).double()
     before = translations(model)
-    freeze(model)
+    make_ready(model)
     assert translations(model) == before
     model = build(options, autocast=True)
     before = translations(model)
-    freeze(model)
+    make_ready(model)
     found = translations(model)
     assert [[ids for ids, _ in best] for best in found] == [
         [ids for ids, _ in best] for best in before
@@ -77,10 +77,10 @@ def test_in_float64_and_in_bfloat16(options):
 
 
 def test_a_table_that_would_be_too_large_is_not_made(monkeypatch):
-    monkeypatch.setattr(freezing, "LARGEST_TABLE", 40 * 64 - 1)
+    monkeypatch.setattr(inference, "LARGEST_TABLE", 40 * 64 - 1)
     model = build({"attention": FlexibleConfig()})
     before = translations(model)
-    freeze(model)
+    make_ready(model)
     assert model.word_table is None
     assert translations(model) == before
 
@@ -89,7 +89,7 @@ def test_a_table_that_would_be_too_large_is_not_made(monkeypatch):
 def test_8_bits_change_little(options):
     model = build(options)
     exact = copy.deepcopy(model)
-    freeze(model, int8=True)
+    make_ready(model, int8=True)
     source, lengths = torch.tensor([[4, 5, 6], [7, 8, 9]]), torch.tensor([3, 3])
     with torch.inference_mode():
         for one in (model, exact):
@@ -104,6 +104,6 @@ def test_8_bits_change_little(options):
 
 def test_8_bits_of_other_formats_are_refused():
     with pytest.raises(OptionError, match="--int8 is for the CPU in float32, not for bfloat16"):
-        freeze(build({}, autocast=True), int8=True)
+        make_ready(build({}, autocast=True), int8=True)
     with pytest.raises(OptionError, match="--int8 is for the CPU in float32, not for float64"):
-        freeze(build({}).double(), int8=True)
+        make_ready(build({}).double(), int8=True)
