@@ -1,13 +1,18 @@
-"""Hypotheses gathered by their sentence, so that a memory is read and never copied for the beam."""
+"""Hypotheses gathered by their sentence, so that a memory is read and not copied for the beam.
+
+On a GPU it is copied after all, which takes less time than to wait for the sizes of groups.
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
+from nmtflex.ops.dispatch import as_on_gpu
+
 
 class Groups:
-    """N hypotheses laid out as [G, W]: G sentences that have any, W the most that one has.
+    """N hypotheses laid out as [G, W]: G groups of one sentence each, W the most that one has.
 
     Args:
         rows: [N], ascending: the sentence of each hypothesis; None for one each, in order.
@@ -15,11 +20,14 @@ class Groups:
     """
 
     def __init__(self, rows: Tensor | None, num_sentences: int) -> None:
-        self.present: Tensor | None = None  # sentences that have hypotheses, None for all
+        self.present: Tensor | None = None  # [G] sentences of the groups, None for all
         self.slots: Tensor | None = None  # [N] places in the flat [G * W], None for all in order
         self.width = 1
         self.num_groups = num_sentences
         if rows is None:
+            return
+        if as_on_gpu(rows.device):  # a group for each hypothesis
+            self.present, self.num_groups = rows, len(rows)
             return
         counts = torch.bincount(rows, minlength=num_sentences)
         self.width = int(counts.max())
@@ -35,7 +43,7 @@ class Groups:
             self.slots = rows * self.width + place
 
     def memory(self, tensor: Tensor) -> Tensor:
-        """Leave out the sentences that have no hypothesis any more: [B, ...] to [G, ...]."""
+        """Return each group's sentence: [B, ...] to [G, ...]."""
         return tensor if self.present is None else tensor.index_select(0, self.present)
 
     def spread(self, tensor: Tensor) -> Tensor:

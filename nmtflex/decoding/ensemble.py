@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nmtflex.decoding.tally import Tally
@@ -156,24 +158,23 @@ class Ensemble:
         encoding = sum(model.encoding_computations(self.lengths) for model in self._models)
         tally.add(self.computed, self.pairs, torch.as_tensor(encoding))
 
-    def select(self, index: Tensor) -> None:
+    def select(self, index: NDArray[Any]) -> None:
         """Go on with the hypotheses ``index``; the sentences' memory stays where it is."""
-        # Whether nothing moves is not worth waiting for a GPU.
-        everything = torch.arange(len(self._states[0][0]), device=index.device)
-        if index.device.type == "cpu" and torch.equal(index, everything):
+        if np.array_equal(index, np.arange(len(self._states[0][0]))):
             return
+        chosen = upload(torch.from_numpy(index), self.device)
         self._states = [
-            tuple(part.index_select(0, index) for part in state) for state in self._states
+            tuple(part.index_select(0, chosen) for part in state) for state in self._states
         ]
 
 
-def check_numbers(log_probs: Tensor) -> None:
+def check_numbers(log_probs: NDArray[Any]) -> None:
     """Refuse what no search can rank.
 
     Raises:
         RunError: A log-probability is NaN or infinite.
     """
-    sound = log_probs < torch.inf
+    sound = log_probs < np.inf
     if not sound.all():
         value = log_probs[~sound][0].item()
         raise RunError(

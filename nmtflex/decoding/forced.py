@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
@@ -12,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from nmtflex.decoding.batching import batches, buffers
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.errors import DataError
-from nmtflex.ops.tensors import upload
+from nmtflex.ops.tensors import download, upload
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.visible import counted
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID
@@ -68,8 +69,9 @@ def _batch_log_probabilities(
     totals = torch.zeros(len(pairs), dtype=torch.float64, device=ensemble.device)
     for expected in forced_steps(ensemble, [target for _, target in pairs]):
         totals[: len(expected)] += ensemble.log_probs().gather(1, expected[:, None]).squeeze(1)
-    check_numbers(totals)  # at the end, since looking makes the processor wait for a GPU
-    return totals.tolist()
+    [found] = download(totals)  # at the end, since looking makes the processor wait for a GPU
+    check_numbers(found)
+    return found.tolist()
 
 
 def forced_steps(ensemble: Ensemble, targets: Sequence[Ids]) -> Iterator[Tensor]:
@@ -91,7 +93,7 @@ def forced_steps(ensemble: Ensemble, targets: Sequence[Ids]) -> Iterator[Tensor]
         running = sum(len(target) > step for target in words)
         if running < len(rows):
             rows, tokens = rows[:running], tokens[:running]
-            ensemble.select(rows)
+            ensemble.select(np.arange(running))
         ensemble.step(rows, tokens)
         tokens = expected[:running]
         yield tokens

@@ -3,23 +3,29 @@
 The live hypotheses of a batch lie in one list of N, by sentence and within a sentence by rank; a
 sentence that is done has none in it, so nothing is computed for it. Each step's list points back
 into that of the step before, and words are read off these pointers once, at the end.
+
+These lists lie on the CPU. A step of the search reads its most probable words from the models'
+device in one transfer, the only one that waits for a GPU, and sends back what the next step needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nmtflex.config import SearchConfig
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
-from nmtflex.ops.vocabulary.ranking import best
+from nmtflex.ops.tensors import download, upload
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
+
+Array = NDArray[Any]
 
 NEVER = (PAD_ID, BOS_ID)  # words that are never produced
 
@@ -43,15 +49,14 @@ class Beam(NamedTuple):
     its summed log-probability (float64), all [N].
     """
 
-    rows: Tensor
-    parents: Tensor
-    tokens: Tensor
-    totals: Tensor
+    rows: Array
+    parents: Array
+    tokens: Array
+    totals: Array
 
-    def select(self, chosen: Tensor) -> Beam:
-        """Return the hypotheses where ``chosen`` [N] is True."""
-        index = chosen.nonzero().squeeze(1)
-        return Beam(*(part.index_select(0, index) for part in self))
+    def select(self, chosen: Array) -> Beam:
+        """Return the hypotheses that ``chosen`` says, True or False [N] or numbers."""
+        return Beam(*(part[chosen] for part in self))
 
 
 @torch.inference_mode()
@@ -92,34 +97,33 @@ def beam_search(
         RunError: The model predicts NaN, or gives every continuation the probability 0.
     """
     ensemble = Ensemble(models, sources, counting=tally is not None)
-    device = ensemble.device
     lengths = [config.max_length or 3 * len(ids) + 20 for ids in sources]
     if limits is not None:
         lengths = list(map(min, lengths, limits))
-    most = torch.tensor(lengths, device=device)
+    most = np.array(lengths)
     last_steps = set(lengths)
-    rows = torch.arange(len(sources), device=device)
-    slots = torch.full_like(rows, config.beam)  # [B], beam size - finished hypotheses
-    beam = Beam(
-        rows, rows, torch.full_like(rows, BOS_ID), torch.zeros_like(rows, dtype=torch.float64)
-    )
+    rows = np.arange(len(sources))
+    slots = np.full_like(rows, config.beam)  # [B], beam size - finished hypotheses
+    beam = Beam(rows, rows, np.full_like(rows, BOS_ID), np.zeros(len(rows)))
     bar = Bar(most, config.length_penalty, min(wanted or config.beam, config.beam))
     live: list[Beam] = []
     ended: list[Beam] = []
     while len(beam.rows):
-        ensemble.step(beam.rows, beam.tokens)
+        ensemble.select(beam.parents)
+        ensemble.step(*_upload(ensemble, beam.rows, beam.tokens))
         only = None
         if len(live) in last_steps:
-            only = torch.where(most[beam.rows] == len(live), EOS_ID, -1)
+            (only,) = _upload(ensemble, np.where(most[beam.rows] == len(live), EOS_ID, -1))
         width = int(slots[beam.rows].max())
-        chosen = _extend(beam, *ensemble.best_words(width, NEVER, only), width, slots)
+        values, words = download(*ensemble.best_words(width, NEVER, only))
+        chosen = _extend(beam, values, words, width, slots)
         at_end = chosen.tokens == EOS_ID
         ended.append(chosen.select(at_end))
-        slots.index_add_(0, ended[-1].rows, torch.full_like(ended[-1].rows, -1))
+        slots -= np.bincount(ended[-1].rows, minlength=len(slots))
         bar.raise_by(ended[-1], len(live) + 1)
-        beam = chosen.select(~at_end & bar.open_sentences(chosen, ~at_end)[chosen.rows])
+        beam = chosen.select(~at_end)
+        beam = beam.select(bar.open_sentences(beam)[beam.rows])
         live.append(beam)
-        ensemble.select(beam.parents)
     if tally is not None:
         ensemble.report(tally)
     return _collect(live, ended, len(sources), config.length_penalty)
@@ -134,29 +138,29 @@ class Bar:
         wanted: How many translations of each sentence are asked for.
     """
 
-    def __init__(self, limits: Tensor, length_penalty: float, wanted: int) -> None:
+    def __init__(self, limits: Array, length_penalty: float, wanted: int) -> None:
         # A sum of logarithms only falls, and its score is best where it is as long as can be.
-        self._longest = (limits + 1.0).to(torch.float64) ** length_penalty
+        self._longest = (limits + 1.0) ** length_penalty
         self._length_penalty = length_penalty
-        self._best = self._longest.new_full((len(limits), wanted), -torch.inf)
+        self._best = np.full((len(limits), wanted), -np.inf)  # the worst first
 
     def raise_by(self, ended: Beam, length: int) -> None:
         """Take account of hypotheses that ended with ``length`` tokens, EOS counted."""
         if not len(ended.rows):
             return
         of = Sentences(ended.rows)
-        scores = self._best.new_full((len(self._best), of.most), -torch.inf)
+        scores = np.full((len(self._best), of.most), -np.inf)
         scores[ended.rows, of.place] = ended.totals / length**self._length_penalty
         wanted = self._best.shape[1]
-        self._best = torch.cat([self._best, scores], dim=1).topk(wanted).values
+        self._best = np.sort(np.concatenate([self._best, scores], axis=1))[:, -wanted:]
 
-    def open_sentences(self, beam: Beam, live: Tensor) -> Tensor:
-        """Return which sentences [B] have a ``live`` [N] hypothesis that may reach the bar."""
+    def open_sentences(self, live: Beam) -> Array:
+        """Return which sentences [B] have a live hypothesis that may reach the bar."""
         # A little is allowed for rounding, after which a logarithm may be above 0.
-        highest = (1 - 1e-6) * beam.totals / self._longest[beam.rows]
-        hopeful = live & (highest >= self._best[beam.rows, -1])
-        count = torch.zeros_like(self._longest)
-        return count.index_add_(0, beam.rows, hopeful.to(count.dtype)) > 0
+        highest = (1 - 1e-6) * live.totals / self._longest[live.rows]
+        found = np.zeros(len(self._best), dtype=bool)
+        found[live.rows[highest >= self._best[live.rows, 0]]] = True
+        return found
 
 
 class Sentences:
@@ -166,16 +170,21 @@ class Sentences:
         rows: [N], ascending: the sentence of each hypothesis.
     """
 
-    def __init__(self, rows: Tensor) -> None:
-        self.rows, self.which, counts = torch.unique_consecutive(
-            rows, return_inverse=True, return_counts=True
-        )  # [R] sentences that have any, [N] which of these
-        self.first = counts.cumsum(0) - counts  # [R], of each sentence's hypotheses
-        self.place = torch.arange(len(rows), device=rows.device) - self.first[self.which]  # [N]
-        self.most = int(counts.max())  # hypotheses of a sentence
+    def __init__(self, rows: Array) -> None:
+        first = np.flatnonzero(np.diff(rows, prepend=-1))  # [R], of each sentence's hypotheses
+        counts = np.diff(first, append=len(rows))
+        self.count = len(first)  # R, sentences that have any
+        self.which = np.repeat(np.arange(len(first)), counts)  # [N] which of these
+        self.place = np.arange(len(rows)) - first[self.which]  # [N] within the sentence
+        self.most = int(counts.max(initial=0))  # hypotheses of a sentence
 
 
-def _extend(beam: Beam, values: Tensor, tokens: Tensor, width: int, slots: Tensor) -> Beam:
+def _upload(ensemble: Ensemble, *parts: Array) -> Tensor:
+    """Copy arrays [N] to the models' device without waiting for it; return them in one tensor."""
+    return upload(torch.from_numpy(np.stack(parts)), ensemble.device)
+
+
+def _extend(beam: Beam, values: Array, tokens: Array, width: int, slots: Array) -> Beam:
     """Return the best continuations of each sentence, as many as it has slots.
 
     Args:
@@ -188,30 +197,26 @@ def _extend(beam: Beam, values: Tensor, tokens: Tensor, width: int, slots: Tenso
     check_numbers(values[:, 0])
     totals = beam.totals[:, None] + values
     of = Sentences(beam.rows)
-    grid = totals.new_full((len(of.rows), of.most, totals.shape[1]), -torch.inf)
+    grid = np.full((of.count, of.most, totals.shape[1]), -np.inf)
     grid[of.which, of.place] = totals
-    keys = tokens.new_zeros(grid.shape)
-    keys[of.which, of.place] = tokens * of.most + of.place[:, None]  # word first, then hypothesis
-    totals, keys = best(grid.flatten(1), width, keys.flatten(1))
-    rank = torch.arange(totals.shape[1], device=totals.device)
-    keep = (rank < slots[of.rows, None]) & (totals > -torch.inf)
-    sentence = keep.nonzero()[:, 0]
-    keys = keys[keep]
-    return Beam(
-        rows=of.rows[sentence],
-        parents=of.first[sentence] + keys % of.most,
-        tokens=keys // of.most,
-        totals=totals[keep],
-    )
+    flat = grid.reshape(of.count, -1)
+    width = min(width, flat.shape[1])
+    least = np.partition(flat, -width, axis=1)[:, -width]  # [R], the last that may have a slot
+    parents, ranks = np.nonzero((totals >= least[of.which, None]) & (totals > -np.inf))
+    tokens, totals = tokens[parents, ranks].astype(np.int64), totals[parents, ranks]
+    found = Beam(beam.rows[parents], parents, tokens, totals)
+    # Word first, then hypothesis, by which they lie already.
+    found = found.select(np.lexsort((tokens, -totals, found.rows)))
+    return found.select(Sentences(found.rows).place < slots[found.rows])
 
 
 def _collect(
     live: list[Beam], ended: list[Beam], sentences: int, length_penalty: float
 ) -> list[list[Hypothesis]]:
     """Follow the pointers of all finished hypotheses back, and rank those of each sentence."""
-    pointers = torch.cat([step.parents for step in ended]).cpu().numpy()
-    totals = torch.cat([step.totals for step in ended]).tolist()
-    rows = torch.cat([step.rows for step in ended]).tolist()
+    pointers = np.concatenate([step.parents for step in ended])
+    totals = np.concatenate([step.totals for step in ended]).tolist()
+    rows = np.concatenate([step.rows for step in ended]).tolist()
     counts = [len(step.rows) for step in ended]
     starts = np.cumsum([0, *counts])
     # Finished hypotheses lie by length, so those longer than a step are the ones from a start on.
@@ -219,8 +224,8 @@ def _collect(
     for step in range(len(live) - 1, 0, -1):
         longer = slice(starts[step], None)
         before = live[step - 1]
-        words[longer, step - 1] = before.tokens.cpu().numpy()[pointers[longer]]
-        pointers[longer] = before.parents.cpu().numpy()[pointers[longer]]
+        words[longer, step - 1] = before.tokens[pointers[longer]]
+        pointers[longer] = before.parents[pointers[longer]]
     lengths = np.repeat(np.arange(len(counts)), counts).tolist()
     found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
     for index, (row, length, total) in enumerate(zip(rows, lengths, totals, strict=True)):

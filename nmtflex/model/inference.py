@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from nmtflex.attention.flexible import Gate
 from nmtflex.errors import OptionError
 from nmtflex.layers.cells import Cell
 from nmtflex.layers.linear import Product
@@ -39,6 +40,8 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
     for module in model.modules():
         if isinstance(module, Product):
             _lay_out(module, module in quantized, model.autocast)
+    if model.autocast:
+        _round(model)
 
 
 def _tabulate(model: Seq2Seq) -> None:
@@ -63,3 +66,16 @@ def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
         product.fast = Int8(product.weight)
     elif has_onednn(product.weight) and not autocast:
         product.fast = Packed(product.weight)
+
+
+def _round(model: Seq2Seq) -> None:
+    """Round what products read to bfloat16, which autocast would do again at every step.
+
+    The output layer adds its bias in float32, and the gate's loop on the CPU reads v so.
+    """
+    precise = {module.v for module in model.modules() if isinstance(module, Gate)}
+    for module in model.modules():
+        if isinstance(module, nn.Linear) and module not in precise:
+            for name, part in list(module.named_parameters()):
+                if name == "weight" or module is not model.output.projection:
+                    setattr(module, name, nn.Parameter(part.bfloat16(), requires_grad=False))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -16,3 +19,12 @@ def upload(tensor: Tensor, device: torch.device) -> Tensor:
     if device.type != "cuda":
         return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def download(*tensors: Tensor) -> NDArray[Any]:
+    """Copy tensors of one shape to the CPU in one transfer, for which a GPU is waited for.
+
+    Returns:
+        Their numbers in float64, a part each; integers below 2^53 are exact.
+    """
+    return torch.stack([tensor.double() for tensor in tensors]).cpu().numpy()

@@ -104,8 +104,8 @@ ATTENTION = [
     ),
     Mutant(
         SEARCH,
-        "torch.full_like(ended[-1].rows, -1))",
-        "torch.full_like(ended[-1].rows, 0))",
+        "slots -= np.bincount(ended[-1].rows, minlength=len(slots))",
+        "pass",
         "a finished hypothesis takes no slot of the beam",
         "tests/unit/decoding/test_search.py",
     ),
@@ -132,9 +132,16 @@ ATTENTION = [
     ),
     Mutant(
         SEARCH,
-        "keep = (rank < slots[of.rows, None]) & (totals > -torch.inf)",
-        "keep = totals > -torch.inf",
+        "place < slots[found.rows])",
+        "place < width)",
         "each sentence has as many slots as the one that has most",
+        "tests/unit/decoding/test_search.py",
+    ),
+    Mutant(
+        SEARCH,
+        "np.lexsort((tokens, -totals, found.rows))",
+        "np.lexsort((-totals, found.rows))",
+        "of equal continuations the first hypothesis's is taken, not the lowest word",
         "tests/unit/decoding/test_search.py",
     ),
     Mutant(

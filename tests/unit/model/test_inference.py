@@ -6,6 +6,7 @@ import copy
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from nmtflex.config import (
     FlexibleConfig,
@@ -74,6 +75,40 @@ def test_in_float64_and_in_bfloat16(options):
     assert [[ids for ids, _ in best] for best in found] == [
         [ids for ids, _ in best] for best in before
     ]
+
+
+class Casts(TorchDispatchMode):
+    """Notes which of some parameters are copied to another format."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.names = {part.data_ptr(): name for name, part in model.named_parameters()}
+        self.found = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.overloadpacket is torch.ops.aten._to_copy and args[0].data_ptr() in self.names:
+            self.found.append(self.names[args[0].data_ptr()])
+        return func(*args, **(kwargs or {}))
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("options", CASES, ids=str)
+def test_bfloat16_rounds_weights_once_and_changes_no_bit(options, monkeypatch):
+    model, other = build(options, autocast=True), build(options, autocast=True)
+    freeze(model)
+    monkeypatch.setattr(freezing, "_round", lambda _model: None)
+    freeze(other)
+    search = SearchConfig(beam=3, max_length=9)
+    assert beam_search([model], SOURCES, search) == beam_search([other], SOURCES, search)
+    casts = []
+    for one in (model, other):
+        memory, state = one.encode(torch.tensor([[4, 5]]), torch.tensor([2]))
+        with Casts(one) as watch:
+            step = one.step(memory, torch.tensor([0]), state, torch.tensor([2]))
+            one.best_words(step.output, 3)
+        casts.append(watch.found)
+    assert casts[0] == []
+    assert "output.projection.weight" in casts[1] or options.get("tie_embeddings")
 
 
 def test_a_table_that_would_be_too_large_is_not_made(monkeypatch):

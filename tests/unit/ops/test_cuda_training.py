@@ -7,11 +7,15 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nmtflex.config import AttentionConfig, ModelConfig
+from nmtflex.config import AttentionConfig, ModelConfig, SearchConfig
 from nmtflex.corpus.batches import Batches
 from nmtflex.corpus.store import StoreWriter, TokenStore
+from nmtflex.decoding import search
+from nmtflex.decoding.tally import Tally
 from nmtflex.model.build import build_model
+from nmtflex.model.inference import make_ready
 from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.ops.tensors import download
 from nmtflex.training.gradients import Gradients
 from nmtflex.training.tensors import Feed, inputs_of, loss_of
 
@@ -87,20 +91,32 @@ def test_a_gradient_waits_for_nothing(triton_device, batches, attention, autocas
 
 
 @pytest.mark.parametrize("autocast", [False, True], ids=["float32", "bfloat16"])
-@pytest.mark.parametrize(
-    "attention", [a for a in ATTENTION if a.kind != "memory"], ids=lambda attention: attention.kind
-)
-def test_a_step_of_the_search_waits_for_nothing(triton_device, attention, autocast):
+@pytest.mark.parametrize("attention", ATTENTION, ids=lambda attention: attention.kind)
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_search_waits_once_a_step(triton_device, monkeypatch, attention, autocast, count):
     model = build(triton_device, attention, autocast).eval()
-    source = torch.tensor([[4, 5, 6], [7, 8, 0]], device=model.device)
-    rows = torch.tensor([0, 0, 1], device=model.device)
-    with torch.inference_mode():
-        memory, state = model.encode(source, torch.tensor([3, 2]))
-        state = tuple(part[rows] for part in state)
-        with Waits() as waits:
-            step = model.step(memory, rows, state, rows + 4)
-            model.log_probs(step.output)
+    make_ready(model)
+    limited = model.limited(Limits(0.5) if model.gated else Limits())
+    waits, reads, steps = Waits(), [], []
+    for layer in model.encoder.layers:
+        waits.leave_out(layer)
+
+    def read(*tensors):
+        reads.append(len(steps))
+        return download(*tensors)
+
+    def step(*arguments):
+        steps.append(len(reads))
+        return Seq2Seq.step(model, *arguments)
+
+    monkeypatch.setattr(search, "download", read)
+    monkeypatch.setattr(limited, "step", step)
+    with waits:
+        search.beam_search(
+            [limited] * count, [[4, 5, 6], [7, 8]], SearchConfig(beam=2, max_length=3), Tally()
+        )
     assert waits.found == []
+    assert len(reads) == len(steps) / count > 2
 
 
 def test_the_watch_sees_what_waits():
