@@ -203,7 +203,7 @@ KERNELS = [
     ),
     Mutant(
         "nmtflex/ops/attend/windows.py",
-        "        low -= _penalty(low - 1, g, p, spread) < tau\n",
+        "    low -= _penalty(low - 1, gate, focus, spread) < tau\n",
         "",
         "a position at the window's left edge is lost to rounding",
         "tests/unit/ops/test_window_below.py",

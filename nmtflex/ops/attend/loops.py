@@ -63,16 +63,16 @@ def _attend(
             begin, end = max(tile, start[n]), min(tile + TILE, stop[n])
             if begin < end:
                 scores = plain[n, begin - start[n] : end - start[n]]
-                _score(inputs.query[n], inputs.v, keys[begin:end], scores)
+                score(inputs.query[n], inputs.v, keys[begin:end], scores)
     for n in range(first, last):
         width = stop[n] - start[n]
         scores = plain[n, :width]
         if inputs.gate.shape[0]:
-            _punish(scores, start[n], inputs.gate[n], inputs.focus[n], inputs.penalty_spread)
-        _softmax(scores)
+            punish(scores, start[n], inputs.gate[n], inputs.focus[n], inputs.penalty_spread)
+        softmax(scores)
         if inputs.centre.shape[0]:
             _damp(scores, start[n], inputs.centre[n], inputs.damping_spread, weights[n])
-        focus[n] = _mean_position(weights[n, :width], start[n])
+        focus[n] = mean_position(weights[n, :width], start[n])
         context[n] = 0
     for tile in range(low, high, TILE):
         for n in range(first, last):
@@ -83,7 +83,7 @@ def _attend(
 
 
 @compiled(**SUMS)
-def _score(query: Array, v: Array, keys: Array, scores: Array) -> None:
+def score(query: Array, v: Array, keys: Array, scores: Array) -> None:
     """Score a query [A] against keys [P, A]: additive where there is v [A], else a dot product."""
     for i in range(scores.shape[0]):
         key = keys[i]
@@ -104,7 +104,7 @@ def _away(position: int, centre: float) -> float:
 
 
 @compiled(**EXACT)
-def _punish(scores: Array, start: int, gate: float, focus: float, spread: float) -> None:
+def punish(scores: Array, start: int, gate: float, focus: float, spread: float) -> None:
     """Take the penalty off the scores of the positions from ``start`` on."""
     for i in range(scores.shape[0]):
         scores[i] -= gate * _away(start + i, focus) ** 2 / type(focus)(spread)
@@ -118,7 +118,7 @@ def _damp(plain: Array, start: int, centre: float, spread: float, weights: Array
 
 
 @compiled(**SUMS)
-def _softmax(scores: Array) -> None:
+def softmax(scores: Array) -> None:
     """Turn scores into their softmax."""
     greatest = scores[0]
     for i in range(scores.shape[0]):
@@ -132,7 +132,7 @@ def _softmax(scores: Array) -> None:
 
 
 @compiled(**SUMS)
-def _mean_position(weights: Array, start: int) -> float:
+def mean_position(weights: Array, start: int) -> float:
     """Return the sum of weights times positions; in float64, as positions may be thousands."""
     total = 0.0
     for i in range(weights.shape[0]):
@@ -187,9 +187,9 @@ def _backward(inputs: Inputs, n: int, plain: Array, arriving: Arriving, leaving:
         leaving.centre[n] = _backward_damp(
             weights, start, inputs.centre[n], inputs.damping_spread, grads
         )
-    _backward_softmax(weights, grads)
+    backward_softmax(weights, grads)
     if inputs.gate.shape[0]:
-        leaving.gate[n], leaving.focus[n] = _backward_punish(
+        leaving.gate[n], leaving.focus[n] = backward_punish(
             grads, start, inputs.gate[n], inputs.focus[n], inputs.penalty_spread
         )
     leaving.query[n] = 0
@@ -223,7 +223,7 @@ def _backward_damp(
 
 
 @compiled(**SUMS)
-def _backward_softmax(weights: Array, grads: Array) -> None:
+def backward_softmax(weights: Array, grads: Array) -> None:
     """Turn the gradient of the weights into that of the scores."""
     mean = _dot(weights, grads)
     for i in range(weights.shape[0]):
@@ -231,7 +231,7 @@ def _backward_softmax(weights: Array, grads: Array) -> None:
 
 
 @compiled(**EXACT)
-def _backward_punish(
+def backward_punish(
     grads: Array, start: int, gate: float, focus: float, spread: float
 ) -> tuple[np.floating, np.floating]:
     """Return the gradients of gate and focus of a penalty, from those of the scores."""

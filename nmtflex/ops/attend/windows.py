@@ -64,25 +64,29 @@ def below(
     stop: Whole,
 ) -> None:
     """Find where gate (s - focus)^2 / spread is below tau; see ``threshold.window_below``."""
-    kind = gate.dtype.type
     for n in range(gate.shape[0]):
-        g, p = gate[n], focus[n]
-        last = kind(lengths[n] - 1)
-        start[n], stop[n] = 0, 1
-        if np.isnan(g + p):  # of broken weights, which the context shall show
-            continue
-        radius = np.sqrt(spread * tau / max(g, np.finfo(kind).tiny))
-        low = min(max(np.ceil(p - radius), kind(0)), last)
-        high = min(np.floor(p + radius), last)
-        # The radius says where to look; which position at the edge is in, the penalty decides.
-        low -= _penalty(low - 1, g, p, spread) < tau
-        low += not _penalty(low, g, p, spread) < tau
-        high += _penalty(high + 1, g, p, spread) < tau
-        high -= not _penalty(high, g, p, spread) < tau
-        low, high = max(low, kind(0)), min(high, last)
-        if low > high:
-            low = high = min(max(np.ceil(p - kind(0.5)), kind(0)), last)
-        start[n], stop[n] = np.int64(low), np.int64(high) + 1
+        start[n], stop[n] = edges(tau, gate[n], focus[n], spread, lengths[n])
+
+
+@compiled(**ROUNDED)
+def edges(tau: float, gate: float, focus: float, spread: float, length: int) -> tuple[int, int]:
+    """Return the first position of one such window, and its end."""
+    kind = type(focus)
+    last = kind(length - 1)
+    if np.isnan(gate + focus):  # of broken weights, which the context shall show
+        return np.int64(0), np.int64(1)
+    radius = np.sqrt(spread * tau / max(gate, np.finfo(kind).tiny))
+    low = min(max(np.ceil(focus - radius), kind(0)), last)
+    high = min(np.floor(focus + radius), last)
+    # The radius says where to look; which position at the edge is in, the penalty decides.
+    low -= _penalty(low - 1, gate, focus, spread) < tau
+    low += not _penalty(low, gate, focus, spread) < tau
+    high += _penalty(high + 1, gate, focus, spread) < tau
+    high -= not _penalty(high, gate, focus, spread) < tau
+    low, high = max(low, kind(0)), min(high, last)
+    if low > high:
+        low = high = min(max(np.ceil(focus - kind(0.5)), kind(0)), last)
+    return np.int64(low), np.int64(high) + 1
 
 
 @compiled(**ROUNDED)
