@@ -95,9 +95,9 @@ class Casts(TorchDispatchMode):
 @pytest.mark.parametrize("options", CASES, ids=str)
 def test_bfloat16_rounds_weights_once_and_changes_no_bit(options, monkeypatch):
     model, other = build(options, autocast=True), build(options, autocast=True)
-    freeze(model)
-    monkeypatch.setattr(freezing, "_round", lambda _model: None)
-    freeze(other)
+    make_ready(model)
+    monkeypatch.setattr(inference, "_round", lambda _model: None)
+    make_ready(other)
     search = SearchConfig(beam=3, max_length=9)
     assert beam_search([model], SOURCES, search) == beam_search([other], SOURCES, search)
     casts = []

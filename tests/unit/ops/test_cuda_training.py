@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from nmtflex.attention import Limits
 from nmtflex.config import AttentionConfig, ModelConfig, SearchConfig
 from nmtflex.corpus.batches import Batches
 from nmtflex.corpus.store import StoreWriter, TokenStore

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 
 import pytest
@@ -10,6 +9,7 @@ import sacrebleu
 import torch
 from letters import CPU, SIZES, VALID, make_corpus
 
+from nmtflex.attention import UNLIMITED, Limits
 from nmtflex.config import BatchConfig, FlexibleConfig, GlobalConfig, ModelConfig, SearchConfig
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import Translator
@@ -18,7 +18,6 @@ from nmtflex.model.build import build_model
 from nmtflex.runs.device import open_device
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID
 from nmtflex.training import validation
-from nmtflex.training.tensors import set_tau
 from nmtflex.training.validation import Validator
 
 SOURCES = ["a b c d e f g h", "a", "b c", "", "d e f"] * 30
@@ -51,7 +50,7 @@ def endless(uneven):
     return model
 
 
-def one_by_one(corpus, model):
+def one_by_one(corpus, model, limits=UNLIMITED):
     """Return the cross-entropy a token and the mean gate, from a sentence at a time."""
     source, target = corpus.store("valid", "source"), corpus.store("valid", "target")
     total = tokens = gates = count = 0
@@ -66,6 +65,7 @@ def one_by_one(corpus, model):
                 torch.tensor([ids.shape[1]]),
                 torch.tensor([[BOS_ID, *words]]),
                 torch.tensor([[*words, EOS_ID]]),
+                limits=limits,
             )
         total += float(loss.cross_entropy)
         tokens += len(words) + 1
@@ -88,17 +88,16 @@ def test_scores_are_those_of_sentences_one_by_one(uneven):
 @pytest.mark.parametrize("tau", [math.inf, 0.3, 0.0])
 def test_a_threshold_is_that_of_the_validation(uneven, tau):
     model = make_model(uneven, FlexibleConfig()).eval()
-    set_tau(model, 0.7)
     validator = Validator(uneven, beam=1, batch_tokens=64, tau=tau)
     found = validator(model, lambda: None)
     assert validator(model, lambda: None)[:6] == found[:6]
-    same = copy.deepcopy(model)
-    set_tau(same, tau)
-    loss, gate = one_by_one(uneven, same)
+    loss, gate = one_by_one(uneven, model, Limits(tau))
     assert found.loss == pytest.approx(loss, rel=1e-5)
     assert found.gate == pytest.approx(gate, rel=1e-5)
     tally = Tally()
-    translator = Translator([same], uneven.pipeline, SearchConfig(beam=1), BatchConfig())
+    translator = Translator(
+        [model.limited(Limits(tau))], uneven.pipeline, SearchConfig(beam=1), BatchConfig()
+    )
     limits = [2 * len(line.split()) + 10 for line in TARGETS]
     sources = [uneven.store("valid", "source")[n].tolist() for n in range(len(SOURCES))]
     translator.translate_ids(sources, tally, 1, limits)
