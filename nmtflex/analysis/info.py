@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import safetensors
 
 from nmtflex.analysis.learning import read_metrics
 from nmtflex.config import (
@@ -23,6 +22,7 @@ from nmtflex.errors import RunError
 from nmtflex.files import read_json
 from nmtflex.model.history import read_commands
 from nmtflex.model.run import RunFolder, read_run_config, update_of
+from nmtflex.model.weights import open_tensors
 from nmtflex.text.pipeline import DESCRIPTION
 from nmtflex.training.checkpoint import read_progress
 
@@ -107,15 +107,10 @@ def _parameters(folder: RunFolder) -> dict[str, int] | None:
     if path is None:
         return None
     parts: dict[str, int] = {}
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            for name in file.keys():  # noqa: SIM118
-                size = 1
-                for length in file.get_slice(name).get_shape():
-                    size *= length
-                parts[part_of(name)] = parts.get(part_of(name), 0) + size
-    except (OSError, safetensors.SafetensorError) as error:
-        raise RunError(f"{path} is truncated or damaged ({error})") from error
+    with open_tensors(path) as file:
+        for name in file.keys():  # noqa: SIM118
+            size = math.prod(file.get_slice(name).get_shape())
+            parts[part_of(name)] = parts.get(part_of(name), 0) + size
     return {"all": sum(parts.values()), **dict(sorted(parts.items()))}
 
 
@@ -155,11 +150,8 @@ def best_update(folder: RunFolder) -> int:
     Raises:
         RunError: The file is damaged.
     """
-    try:
-        with safetensors.safe_open(folder.best, framework="numpy") as file:
-            update = (file.metadata() or {}).get("update", "")
-    except (OSError, safetensors.SafetensorError) as error:
-        raise RunError(f"{folder.best} is truncated or damaged ({error})") from error
+    with open_tensors(folder.best) as file:
+        update = (file.metadata() or {}).get("update", "")
     if not re.fullmatch(r"\d{1,18}", update):
         raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
     return int(update)

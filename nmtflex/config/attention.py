@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from nmtflex.config.base import Opt, Variant
+from nmtflex.config.base import MOST_UNITS, Opt, Variant
 
 if TYPE_CHECKING:
     from nmtflex.config.model import ModelConfig
@@ -27,10 +27,6 @@ class AttentionConfig(Variant):
         if model.attention_size and not self.has_hidden_units:
             return [f"--attention-size {model.attention_size} has no effect on {self.in_words()}"]
         return []
-
-    def least_weights(self, decoder_size: int) -> int:
-        """Return a number of weights that the mechanism has at least, from its own options."""
-        return 0
 
     def in_words(self) -> str:
         """Return the flags that chose this mechanism, for messages."""
@@ -148,7 +144,13 @@ class MemoryConfig(AttentionConfig):
     usual_decoder: ClassVar[Literal["bahdanau", "luong"]] = "luong"
 
     K: Annotated[
-        int, Opt("Vectors that stand for the source (the paper: 32 and 64).", ge=1, flag="--K")
+        int,
+        Opt(
+            "Vectors that stand for the source (the paper: 32 and 64).",
+            ge=1,
+            le=MOST_UNITS,
+            flag="--K",
+        ),
     ] = 32
     position_encoding: Annotated[
         bool, Opt("Draw early slots to the beginning of the source, late ones to its end (eq. 11).")
@@ -160,7 +162,3 @@ class MemoryConfig(AttentionConfig):
     decoder_scoring: Annotated[
         Literal["softmax", "sigmoid"], Opt("What weighs the slots at a step of the decoder.")
     ] = "softmax"
-
-    def least_weights(self, decoder_size: int) -> int:
-        """K rows over the decoder's units."""
-        return self.K * decoder_size

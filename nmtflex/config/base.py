@@ -29,6 +29,7 @@ from nmtflex.config.synonyms import plain_name, synonyms
 from nmtflex.errors import OptionError
 
 TOO_LARGE = 2**63  # whole numbers of files from here on are none that an option takes
+MOST_UNITS = 10**8  # of a layer; torch cannot count the weights of a matrix of ever so many
 FORMAT = 1  # of prepared folders and of runs; a reader refuses what is newer
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from nmtflex.config.attention import AttentionConfig, GlobalConfig
-from nmtflex.config.base import Config, Opt
+from nmtflex.config.base import MOST_UNITS, Config, Opt
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,13 +23,18 @@ class ModelConfig(Config):
     ] = None
     cell: Annotated[Literal["lstm", "gru"], Opt("Recurrent cell of encoder and decoder.")] = "lstm"
     embedding_size: Annotated[
-        int, Opt("Units of a word embedding (Shu and Nakayama: 1000).", ge=1)
+        int, Opt("Units of a word embedding (Shu and Nakayama: 1000).", ge=1, le=MOST_UNITS)
     ] = 256
     encoder_size: Annotated[
-        int, Opt("Units of an encoder layer, each direction (Shu and Nakayama: 1000).", ge=1)
+        int,
+        Opt(
+            "Units of an encoder layer, each direction (Shu and Nakayama: 1000).",
+            ge=1,
+            le=MOST_UNITS,
+        ),
     ] = 256
     decoder_size: Annotated[
-        int, Opt("Units of a decoder layer (Shu and Nakayama: 1000).", ge=1)
+        int, Opt("Units of a decoder layer (Shu and Nakayama: 1000).", ge=1, le=MOST_UNITS)
     ] = 256
     attention_size: Annotated[
         int,
@@ -37,12 +42,18 @@ class ModelConfig(Config):
             "Units inside the additive score, the gate and the predicted centre; 0 takes the "
             "decoder size.",
             ge=0,
+            le=MOST_UNITS,
         ),
     ] = 0
-    encoder_layers: Annotated[int, Opt("Encoder layers (Britz et al.: 2).", ge=1)] = 1
-    decoder_layers: Annotated[int, Opt("Decoder layers (Britz et al.: 2).", ge=1)] = 1
+    encoder_layers: Annotated[int, Opt("Encoder layers (Britz et al.: 2).", ge=1, le=1000)] = 1
+    decoder_layers: Annotated[int, Opt("Decoder layers (Britz et al.: 2).", ge=1, le=1000)] = 1
     bottleneck: Annotated[
-        int, Opt("Linear units before the softmax; 0 for none (Shu and Nakayama: 600).", ge=0)
+        int,
+        Opt(
+            "Linear units before the softmax; 0 for none (Shu and Nakayama: 600).",
+            ge=0,
+            le=MOST_UNITS,
+        ),
     ] = 0
     input_feeding: Annotated[
         bool, Opt("luong: feed the last attentional vector into the next step.")
@@ -90,25 +101,6 @@ class ModelConfig(Config):
         if self.decoder == "luong" and not self.attentional:
             return self.decoder_size + self.attention.context_size(2 * self.encoder_size)
         return self.decoder_size
-
-    def least_weights(self, source_size: int, target_size: int) -> int:
-        """Return a number of weights that the model has at least.
-
-        Args:
-            source_size: Entries of the source vocabulary.
-            target_size: Entries of the target vocabulary.
-        """
-        embedding, encoder, decoder = self.embedding_size, self.encoder_size, self.decoder_size
-        embedded = target_size if self.tie_embeddings == "all" else source_size + target_size
-        hidden = self.key_size * decoder if self.attention.has_hidden_units else 0
-        return (
-            embedded * embedding
-            + 2 * encoder * (embedding + self.encoder_layers * encoder)
-            + decoder * (embedding + self.decoder_layers * decoder + 2 * encoder)
-            + self.bottleneck * (target_size + decoder)
-            + hidden
-            + self.attention.least_weights(decoder)
-        )
 
     def validate(self) -> list[str]:
         """Check what concerns several options."""
