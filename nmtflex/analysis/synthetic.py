@@ -210,7 +210,7 @@ def random_model(attention: AttentionConfig, wanted: Wanted) -> Seq2Seq:
     """
     device = open_device(wanted.device)
     torch.manual_seed(SEED)
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=attention,
         decoder="bahdanau",  # for all, memory attention too: one decoder, to compare mechanisms
         embedding_size=128,

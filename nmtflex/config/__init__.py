@@ -11,11 +11,14 @@ from nmtflex.config.attention import (
 )
 from nmtflex.config.base import (
     FORMAT,
+    RUN_FORMAT,
     Config,
     Opt,
     Variant,
+    all_options_of,
     default_of,
     flag_of,
+    flattened,
     is_kind,
     nearest,
     options_of,
@@ -28,6 +31,12 @@ from nmtflex.config.corpus import (
     GenerateZipfConfig,
     PreprocessConfig,
 )
+from nmtflex.config.decoder import (
+    BahdanauConfig,
+    DecoderConfig,
+    LuongConfig,
+    RecurrentDecoderConfig,
+)
 from nmtflex.config.decoding import (
     BatchConfig,
     DeviceConfig,
@@ -37,7 +46,9 @@ from nmtflex.config.decoding import (
     ThresholdConfig,
     tau_fault,
 )
+from nmtflex.config.encoder import EncoderConfig, RecurrentEncoderConfig
 from nmtflex.config.model import ModelConfig
+from nmtflex.config.old_runs import upgraded
 from nmtflex.config.plot import (
     AttentionFigure,
     AutoFigure,
@@ -63,16 +74,20 @@ from nmtflex.config.training import AUTO, AverageConfig, FinetuneConfig, LoopCon
 __all__ = [
     "AUTO",
     "FORMAT",
+    "RUN_FORMAT",
     "AttentionConfig",
     "AttentionFigure",
     "AutoFigure",
     "AverageConfig",
+    "BahdanauConfig",
     "BatchConfig",
     "BenchConfig",
     "ByLengthFigure",
     "Config",
+    "DecoderConfig",
     "DetokenizeConfig",
     "DeviceConfig",
+    "EncoderConfig",
     "EncodingFigure",
     "EvalConfig",
     "FigureConfig",
@@ -89,6 +104,7 @@ __all__ = [
     "LocalMConfig",
     "LocalPConfig",
     "LoopConfig",
+    "LuongConfig",
     "MemoryConfig",
     "MemoryFigure",
     "ModelConfig",
@@ -98,6 +114,8 @@ __all__ = [
     "PlotConfig",
     "PreprocessConfig",
     "ProcessConfig",
+    "RecurrentDecoderConfig",
+    "RecurrentEncoderConfig",
     "ReportConfig",
     "ScoreConfig",
     "SearchConfig",
@@ -109,12 +127,15 @@ __all__ = [
     "TradeOffFigure",
     "TrainConfig",
     "Variant",
+    "all_options_of",
     "default_of",
     "describe_tokenizer",
     "flag_of",
+    "flattened",
     "is_kind",
     "nearest",
     "options_of",
     "revive",
     "tau_fault",
+    "upgraded",
 ]

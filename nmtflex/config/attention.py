@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class AttentionConfig(Variant):
     """Options of an attention mechanism; one subclass each."""
 
-    usual_decoder: ClassVar[Literal["bahdanau", "luong"]] = "bahdanau"
+    usual_decoder: ClassVar[str] = "bahdanau"
 
     @property
     def has_hidden_units(self) -> bool:
@@ -57,12 +57,12 @@ class ScoredConfig(AttentionConfig):
 
     def faults_in(self, model: ModelConfig) -> list[str]:
         """Dot products need vectors of one size."""
-        states = 2 * model.encoder_size
+        states, size = model.encoder.states_size, model.decoder.decoder_size
         faults = AttentionConfig.faults_in(self, model)
-        if self.score == "dot" and model.decoder_size != states:
+        if self.score == "dot" and size != states:
             faults.append(
-                f"--score dot needs --decoder-size equal to twice --encoder-size "
-                f"({states}), not {model.decoder_size}; or use --score general"
+                f"--score dot needs --decoder-size equal to the units of an encoder state "
+                f"({states}), not {size}; or use --score general"
             )
         return faults
 
@@ -141,7 +141,7 @@ class MemoryConfig(AttentionConfig):
     """Options of fixed-size memory attention (Britz, Guan and Luong)."""
 
     kind: ClassVar[str] = "memory"
-    usual_decoder: ClassVar[Literal["bahdanau", "luong"]] = "luong"
+    usual_decoder: ClassVar[str] = "luong"
 
     K: Annotated[
         int,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -21,7 +21,9 @@ class FigureConfig(Variant):
     of_one_run: ClassVar[bool] = False
 
     @classmethod
-    def kind_for(cls, kind: str, given: Collection[str]) -> str:
+    def kind_for(
+        cls, kind: str, given: Collection[str], others: Mapping[str, type[Variant]]
+    ) -> str:
         """Of auto, return the one kind that has these options, if there is one."""
         kinds = [name for name, sub in cls.variants().items() if set(given) <= set(options_of(sub))]
         return kinds[0] if kind == "auto" and len(kinds) == 1 else kind

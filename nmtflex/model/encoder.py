@@ -40,6 +40,7 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding = embedding
+        self.size = 2 * size  # units of a state
         inputs = [embedding.embedding_dim] + [2 * size] * (num_layers - 1)
         self.layers = nn.ModuleList(
             RECURRENT[cell](width, size, batch_first=True, bidirectional=True) for width in inputs

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from nmtflex.config import FORMAT, DeviceConfig, ModelConfig
+from nmtflex.config import RUN_FORMAT, DeviceConfig, ModelConfig, upgraded
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import check_plain, read_json
 from nmtflex.model.device import open_device, storage_dtype
@@ -83,12 +83,13 @@ def read_run_config(folder: RunFolder) -> dict[str, Any]:
     number = config.get("format")
     if not isinstance(number, int):
         raise RunError(f"{folder.config}: no format number; the file is not a run's")
-    if number > FORMAT:
+    if number > RUN_FORMAT:
         raise RunError(
-            f"{folder.path} has format {number}, newer than {FORMAT}, the newest that this "
+            f"{folder.path} has format {number}, newer than {RUN_FORMAT}, the newest that this "
             f"nmtflex reads; update nmtflex"
         )
     try:
+        config = upgraded(config)
         ModelConfig.from_dict(config["model"])
         _check_data(config["data"])
         for name in ("train", "device", "average"):

@@ -13,7 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from nmtflex.attention import Sizes, State, Trace, build_attention
-from nmtflex.config import ModelConfig
+from nmtflex.config import (
+    BahdanauConfig,
+    LuongConfig,
+    ModelConfig,
+    RecurrentDecoderConfig,
+    RecurrentEncoderConfig,
+)
 from nmtflex.kernels import precise
 from nmtflex.kernels.dropout import Dropout
 from nmtflex.kernels.products import Linear, Product, one_gradient
@@ -345,46 +351,53 @@ def build_model(
     source_embedding = target_embedding
     if tie != "all":
         source_embedding = Embedding(source_size, width, tied=False)
-    encoder = Encoder(
-        source_embedding, config.cell, config.encoder_size, config.encoder_layers, config.dropout
-    )
+    encoder = _build_encoder(config, source_embedding)
     tied = None if tie == "none" else target_embedding
-    decoder = _build_decoder(config, source_length)
+    decoder = _build_decoder(config, encoder.size, source_length)
     output = OutputLayer(
         decoder.output_size, config.bottleneck, target_size, tied, config.output_dropout
     )
     return Seq2Seq(encoder, decoder, target_embedding, output, autocast)
 
 
-def _build_decoder(config: ModelConfig, source_length: int) -> Decoder:
-    """Build the decoder that the options name."""
-    states_size, size = 2 * config.encoder_size, config.decoder_size
-    sizes = Sizes(size, config.embedding_size, states_size, config.key_size, source_length)
-    attention = build_attention(config.attention, sizes)
+def _build_encoder(config: ModelConfig, embedding: Embedding) -> Encoder:
+    """Build the encoder that the options name."""
+    own = config.encoder
+    if isinstance(own, RecurrentEncoderConfig):
+        return Encoder(embedding, own.cell, own.encoder_size, own.encoder_layers, config.dropout)
+    raise ValueError(f"no encoder for {own}")
+
+
+def _build_decoder(config: ModelConfig, states_size: int, source_length: int) -> Decoder:
+    """Build the decoder that the options name.
+
+    Args:
+        config: The model's shape.
+        states_size: H, units of an encoder state.
+        source_length: Longest source of the training data, in tokens.
+    """
+    own, width = config.decoder, config.embedding_size
+    size = own.decoder_size
+    attention = build_attention(
+        config.attention, Sizes(size, width, states_size, config.key_size, source_length)
+    )
     context_size = attention.context_size
 
-    def stack(extra_size: int) -> Stack:
-        return Stack(
-            config.cell,
-            config.embedding_size,
-            extra_size,
-            size,
-            config.decoder_layers,
-            config.dropout,
-        )
+    def stack(own: RecurrentDecoderConfig, extra_size: int) -> Stack:
+        return Stack(own.cell, width, extra_size, size, own.decoder_layers, config.dropout)
 
-    if config.decoder == "bahdanau":
-        deep = None
-        if config.deep_output:
-            deep = DeepOutput(config.embedding_size, context_size, size)
-        return BahdanauDecoder(stack(context_size), attention, states_size, size, deep)
-    fed_size = (size if config.attentional else context_size) if config.input_feeding else 0
-    return LuongDecoder(
-        stack(fed_size),
-        attention,
-        states_size,
-        size,
-        size if config.attentional else size + context_size,
-        config.attentional,
-        fed_size,
-    )
+    if isinstance(own, BahdanauConfig):
+        deep = DeepOutput(width, context_size, size) if own.deep_output else None
+        return BahdanauDecoder(stack(own, context_size), attention, states_size, size, deep)
+    if isinstance(own, LuongConfig):
+        fed_size = (size if own.attentional else context_size) if own.input_feeding else 0
+        return LuongDecoder(
+            stack(own, fed_size),
+            attention,
+            states_size,
+            size,
+            own.output_size(context_size),
+            own.attentional,
+            fed_size,
+        )
+    raise ValueError(f"no decoder for {own}")

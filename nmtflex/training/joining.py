@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtflex.config import LoopConfig
+from nmtflex.config import LoopConfig, flattened
 from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.model.weights import load_tensors
@@ -176,7 +176,7 @@ def check_same_options(ranks: Ranks, config: dict[str, Any]) -> None:
     Raises:
         OptionError: This one's differ.
     """
-    own = {**config["model"], **config["train"], "dtype": config["device"]["dtype"]}
+    own = {**flattened(config["model"]), **config["train"], "dtype": config["device"]["dtype"]}
     for name in NOT_COMPARED:
         own.pop(name, None)
     first = ranks.from_first(own)

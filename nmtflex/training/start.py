@@ -17,7 +17,7 @@ import torch
 import nmtflex
 from nmtflex.config import (
     AUTO,
-    FORMAT,
+    RUN_FORMAT,
     Config,
     DeviceConfig,
     LoopConfig,
@@ -289,7 +289,7 @@ def _describe(
 ) -> dict[str, Any]:
     """Return the run's ``config.json``: the effective options, the data and the versions."""
     return {
-        "format": FORMAT,
+        "format": RUN_FORMAT,
         "nmtflex": nmtflex.__version__,
         "python": platform.python_version(),
         "torch": version("torch"),

@@ -74,7 +74,7 @@ def _bound(run: Callable[..., None], *arguments: object) -> Callable[[], None]:
 
 
 def _model(attention: AttentionConfig, device: DeviceConfig) -> Seq2Seq:
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=attention, embedding_size=8, encoder_size=8, decoder_size=16, dropout=0.1
     )
     model = build_model(config, WORDS, WORDS, LENGTH, device.dtype == "bfloat16")

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from nmtflex.config import (
-    FORMAT,
+    RUN_FORMAT,
     DeviceConfig,
 )
 from nmtflex.errors import RunError
@@ -26,6 +26,15 @@ DATA = {"source_size": 12, "target_size": 12, "longest_source": 10, "mean_valid_
 def change(run: Path, **values: object) -> None:
     path = run / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def change_model(path: Path, name: str, value: object) -> None:
+    """Change an option of the model, wherever it stands in its tables."""
+    model = json.loads((path / "config.json").read_text())["model"]
+    for table in (model, model["encoder"], model["decoder"]):
+        if name in table:
+            table[name] = value
+    change(path, model=model)
 
 
 def test_opens_ready_to_translate(tiny_run):
@@ -73,8 +82,8 @@ def test_a_prepared_folder_is_told_apart(tmp_path):
 
 
 def test_a_newer_format_is_refused(tiny_run):
-    change(tiny_run, format=FORMAT + 1)
-    with pytest.raises(RunError, match=f"has format {FORMAT + 1}, newer than {FORMAT}"):
+    change(tiny_run, format=RUN_FORMAT + 1)
+    with pytest.raises(RunError, match=f"has format {RUN_FORMAT + 1}, newer than {RUN_FORMAT}"):
         load_run(tiny_run, CPU)
 
 
@@ -94,7 +103,7 @@ def test_json_that_is_none(tiny_run):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"model": {"cell": "lsmt"}}, "'lsmt'"),
+        ({"model": {"encoder": {"kind": "recurrent", "cell": "lsmt"}}}, "'lsmt'"),
         ({"model": None}, "damaged"),
         ({"data": {}}, "source_size"),
         ({"data": []}, "damaged"),
@@ -126,16 +135,14 @@ def test_damaged_options(tiny_run, values, words):
     ],
 )
 def test_a_model_of_more_weights_than_the_file_has_is_not_built(tiny_run, size, value):
-    model = json.loads((tiny_run / "config.json").read_text())["model"]
-    change(tiny_run, model=model | {size: value})
+    change_model(tiny_run, size, value)
     with pytest.raises(RunError, match=r"best\.safetensors: weight [a-z_.0-9]+ has shape .*; put"):
         load_run(tiny_run, CPU)
 
 
 @pytest.mark.parametrize("size", ["encoder_size", "decoder_layers"])
 def test_a_model_whose_weights_cannot_be_counted(tiny_run, size):
-    model = json.loads((tiny_run / "config.json").read_text())["model"]
-    change(tiny_run, model=model | {size: 10**12})
+    change_model(tiny_run, size, 10**12)
     with pytest.raises(RunError, match=r"config\.json: .*, not 1000000000000"):
         load_run(tiny_run, CPU)
 

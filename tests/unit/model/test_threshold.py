@@ -54,7 +54,7 @@ def test_nothing_is_set_where_nothing_is_given(tiny_run):
 
 @pytest.mark.parametrize(("tau", "value"), [("auto", math.log10(4.0)), ("0.3", 0.3)])
 def test_the_mechanism_gets_the_number(tiny_run, tau, value):
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=FlexibleConfig(), embedding_size=6, encoder_size=4, decoder_size=8
     )
     run = load_run(tiny_run, CPU)._replace(model=build_model(config, 12, 12, 10))
@@ -64,6 +64,8 @@ def test_the_mechanism_gets_the_number(tiny_run, tau, value):
 
 
 def test_a_mechanism_without_a_penalty_refuses_one_from_a_caller():
-    model = build_model(ModelConfig(embedding_size=6, encoder_size=4, decoder_size=8), 12, 12, 10)
+    model = build_model(
+        ModelConfig.from_flat(embedding_size=6, encoder_size=4, decoder_size=8), 12, 12, 10
+    )
     with pytest.raises(ValueError, match=r"GlobalAttention has no penalty to compare with 0\.7"):
         model.decoder.attention.set_threshold(0.7)

@@ -47,7 +47,7 @@ def batches(tmp_path) -> Batches:
 @pytest.fixture
 def model():
     torch.manual_seed(2)
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=GlobalConfig(), embedding_size=5, encoder_size=4, decoder_size=6, dropout=0.0
     )
     return build_model(config, 20, 20, 8).double()

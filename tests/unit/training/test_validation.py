@@ -30,7 +30,9 @@ def endless(corpus):
     """A model that goes on as long as it may."""
     sizes = (len(side.vocabulary) for side in (corpus.pipeline.source, corpus.pipeline.target))
     torch.manual_seed(3)
-    config = ModelConfig(attention=GlobalConfig(), embedding_size=5, encoder_size=4, decoder_size=6)
+    config = ModelConfig.from_flat(
+        attention=GlobalConfig(), embedding_size=5, encoder_size=4, decoder_size=6
+    )
     model = build_model(config, *sizes, 8)
     with torch.no_grad():
         model.output.projection.bias[EOS_ID] = -1000.0
