@@ -27,7 +27,7 @@ STEEP = 20  # ratio of a metric's values from which its axis is logarithmic
 LONG = 3 * 3600  # seconds from which time is told in hours
 
 
-class Row(NamedTuple):
+class MetricsRow(NamedTuple):
     """A row of ``metrics.csv``; columns that are empty are left out."""
 
     update: int
@@ -36,10 +36,10 @@ class Row(NamedTuple):
     values: dict[str, float]
 
 
-Named = Sequence[tuple[str, Sequence[Row]]]  # what runs reported, each with its name
+Named = Sequence[tuple[str, Sequence[MetricsRow]]]  # what runs reported, each with its name
 
 
-def read_metrics(folder: RunFolder) -> list[Row]:
+def read_metrics(folder: RunFolder) -> list[MetricsRow]:
     """Read a run's ``metrics.csv``.
 
     Raises:
@@ -60,7 +60,9 @@ def read_metrics(folder: RunFolder) -> list[Row]:
     for number, row in enumerate(rows, start=2):
         try:
             values = {column: float(row[column]) for column, _ in METRICS.values() if row[column]}
-            found.append(Row(int(row["update"]), float(row["seconds"]), row["split"], values))
+            found.append(
+                MetricsRow(int(row["update"]), float(row["seconds"]), row["split"], values)
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise RunError(
                 f"{path}:{number}: not a row of the metrics of a training: {error}"
@@ -71,7 +73,7 @@ def read_metrics(folder: RunFolder) -> list[Row]:
 
 
 def points(
-    rows: Sequence[Row], metric: str, split: str, by_time: bool
+    rows: Sequence[MetricsRow], metric: str, split: str, by_time: bool
 ) -> tuple[list[float], list[float]]:
     """Return where a curve goes: updates or seconds, and the values of a metric."""
     column = METRICS[metric][0]
@@ -88,7 +90,7 @@ def present(runs: Named, asked: Sequence[str] | None) -> list[str]:
         RunError: There are no usual ones.
     """
 
-    def has(rows: Sequence[Row], metric: str) -> bool:
+    def has(rows: Sequence[MetricsRow], metric: str) -> bool:
         return any(METRICS[metric][0] in row.values for row in rows)
 
     if asked is None:
@@ -146,7 +148,7 @@ def _powers(axes: Axes) -> None:
 
 def _draw_run(
     axes: Axes,
-    rows: Sequence[Row],
+    rows: Sequence[MetricsRow],
     metric: str,
     by_time: bool,
     seconds: int,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmtflex.analysis.info import best_update
-from nmtflex.analysis.learning import Row, read_metrics
+from nmtflex.analysis.learning import MetricsRow, read_metrics
 from nmtflex.errors import RunError
 from nmtflex.files import file_hash
 from nmtflex.model.run import RunFolder, read_run_config
@@ -22,7 +22,7 @@ class Start(NamedTuple):
     seconds: float = 0.0
 
 
-def read_curve(folder: RunFolder) -> list[Row]:
+def read_curve(folder: RunFolder) -> list[MetricsRow]:
     """Read a run's ``metrics.csv``; updates and seconds count from the first base run's beginning.
 
     A run whose base is gone, or was changed since, counts from its own beginning.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from nmtflex.attention.scores import Score
+from nmtflex.attention.scores import ScoreFunction
 from nmtflex.kernels import Source, make_source, precise
 
 
-def read_source(score: Score, states: Tensor, mask: Tensor) -> Source:
+def read_source(score: ScoreFunction, states: Tensor, mask: Tensor) -> Source:
     """Project the keys of encoder states [B, S, H], once a sentence."""
     return make_source(score.keys(states), states, mask.sum(1))
 

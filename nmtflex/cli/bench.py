@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from nmtflex.analysis.bench import Measured
     from nmtflex.analysis.runs import Decoding
-    from nmtflex.analysis.synthetic import Row as SyntheticRow
-    from nmtflex.kernels.bench import Row as KernelRow
+    from nmtflex.analysis.synthetic import SyntheticRow
+    from nmtflex.kernels.bench import KernelTimes
 
 SYNTHETIC_TAU = "1.2"  # of --synthetic, unless --tau says otherwise
 MEGABYTE = 1e6  # bytes
@@ -96,11 +96,11 @@ def _check(
 
 
 def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
-    from nmtflex.analysis.bench import Wanted, bench_runs, computing
+    from nmtflex.analysis.bench import RunsTask, bench_runs, computing
     from nmtflex.scoring.run_scores import chosen_split
 
     split = chosen_split(config.runs, config.split, note)
-    wanted = Wanted(split, config.sentences, config.repeats, decoding)
+    wanted = RunsTask(split, config.sentences, config.repeats, decoding)
     measured = bench_runs(config.runs, wanted, note)
     place = measured[0].subject.opened.run.model.device
     how = computing(place, decoding.device.dtype)
@@ -176,7 +176,7 @@ def _bench_kernels(config: BenchConfig, device: DeviceConfig) -> None:
     _print_kernels("training, S", training)
 
 
-def _print_kernels(first: str, rows: list[KernelRow]) -> None:
+def _print_kernels(first: str, rows: list[KernelTimes]) -> None:
     ways = list(rows[0].milliseconds)
     columns = [first, "D", "sentences", "beam", "steps", *(f"{way}, ms" for way in ways)]
     cells = [[*map(str, row.case), *(f"{row.median(way):.3f}" for way in ways)] for row in rows]
@@ -187,7 +187,7 @@ def _print_kernels(first: str, rows: list[KernelRow]) -> None:
     print_table(columns, cells)
 
 
-def _plain(row: KernelRow) -> dict[str, Any]:
+def _plain(row: KernelTimes) -> dict[str, Any]:
     """Return a row for JSON, numbers unrounded."""
     from nmtflex.analysis.bench import Times
 
@@ -203,10 +203,10 @@ def _bench_synthetic(
     device: DeviceConfig,
 ) -> None:
     from nmtflex.analysis.bench import computing
-    from nmtflex.analysis.synthetic import SEED, Wanted, bench_synthetic
+    from nmtflex.analysis.synthetic import SEED, SyntheticTask, bench_synthetic
     from nmtflex.model.device import open_device
 
-    wanted = Wanted(
+    wanted = SyntheticTask(
         lengths=config.source_lengths,
         steps=50 if config.steps is None else config.steps,
         words=config.words or 5000,

@@ -32,7 +32,7 @@ Fields = dict[str, tuple[Any, Opt]]  # what a file may hold: the type and the op
 RunReader = Callable[[Path], dict[str, Any]]
 
 
-class Source(IntEnum):
+class Origin(IntEnum):
     """Where the value of an option comes from; a lower one wins."""
 
     FLAG = 0
@@ -41,25 +41,25 @@ class Source(IntEnum):
     DEFAULT = 3
 
 
-def _given(context: typer.Context, source: Source) -> dict[str, Any]:
+def _given(context: typer.Context, source: Origin) -> dict[str, Any]:
     """Return the options that the file, or the run, gives."""
     found: dict[str, Any] = context.meta.get(f"nmtflex.{source.name}", {})
     return found
 
 
-def remember(context: typer.Context, source: Source, values: dict[str, Any]) -> None:
+def remember(context: typer.Context, source: Origin, values: dict[str, Any]) -> None:
     """Make what a file or a run gives the defaults of a command; a file wins over a run."""
     context.meta[f"nmtflex.{source.name}"] = values
-    context.default_map = {**_given(context, Source.RUN), **_given(context, Source.FILE)}
+    context.default_map = {**_given(context, Origin.RUN), **_given(context, Origin.FILE)}
 
 
-def source_of(context: typer.Context, name: str) -> Source:
+def source_of(context: typer.Context, name: str) -> Origin:
     """Return where the value of an option comes from."""
     found = context.get_parameter_source(name)
     if found is not None and found.name == "COMMANDLINE":
-        return Source.FLAG
-    layers = (Source.FILE, Source.RUN)
-    return next((one for one in layers if name in _given(context, one)), Source.DEFAULT)
+        return Origin.FLAG
+    layers = (Origin.FILE, Origin.RUN)
+    return next((one for one in layers if name in _given(context, one)), Origin.DEFAULT)
 
 
 def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]) -> None:
@@ -75,7 +75,7 @@ def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]
     for name in sorted(options, key=lambda name: source_of(context, name)):
         plain, option = options[name]
         here, value = source_of(context, name), values.get(name)
-        if here > Source.FILE or name in gone:
+        if here > Origin.FILE or name in gone:
             continue
         others: Iterable[str] = option.replaces
         if is_kind(plain, Variant):
@@ -84,13 +84,13 @@ def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]
         for other in others:
             there = source_of(context, other)
             another = option.replaces or _given(context, there).get(name, value) != value
-            if here < there < Source.DEFAULT and other not in gone and another:
+            if here < there < Origin.DEFAULT and other not in gone and another:
                 replaced.append(other)
         gone.update(replaced)
         values |= {other: default_of(group, other) for other in replaced if other in options}
         values |= dict.fromkeys(other for other in replaced if other not in options)
         # What was asked for makes way audibly; a run gives what was not.
-        told = [other for other in replaced if source_of(context, other) is Source.FILE]
+        told = [other for other in replaced if source_of(context, other) is Origin.FILE]
         if told:
             spelling = name.upper() if option.argument else flag_of(name, option)
             kind = f" {value}" if is_kind(plain, Variant) else ""
@@ -104,7 +104,7 @@ def origin(context: typer.Context, path: Path | None, message: str) -> str:
     flags = [
         flag
         for parameter in context.command.params
-        if parameter.name and source_of(context, parameter.name) is Source.FILE
+        if parameter.name and source_of(context, parameter.name) is Origin.FILE
         for flag in (*parameter.opts, *parameter.secondary_opts)
         if flag in words
     ]
@@ -131,7 +131,7 @@ def config_file_parameter(fields: Fields, run_reader: RunReader | None) -> inspe
                 f"--config {path}: a run's config.json is for nmtflex train and finetune; write "
                 f"the options as a TOML file"
             )
-        remember(context, Source.FILE, given)
+        remember(context, Origin.FILE, given)
         return path
 
     run = ", or the config.json of a run" if run_reader else ""

@@ -47,13 +47,13 @@ def report(
         )
     check_writable(config.out, "--out")
     from nmtflex.analysis.runs import Decoding
-    from nmtflex.report.collect import Wanted, collect
+    from nmtflex.report.collect import ReportTask, collect
     from nmtflex.report.page import check_plotly, render
     from nmtflex.scoring.run_scores import chosen_split
 
     check_plotly()
     decoding = Decoding(search, threshold, batch, device)
-    wanted = Wanted(
+    wanted = ReportTask(
         split=chosen_split(config.runs, config.split, note),
         sentences=config.sentences,
         scores=scores,

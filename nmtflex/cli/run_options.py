@@ -12,8 +12,8 @@ import typer
 
 from nmtflex.cli.config_file import (
     Fields,
+    Origin,
     RunReader,
-    Source,
     read_options,
     remember,
     source_of,
@@ -65,7 +65,7 @@ def take_from_run(
         config = path / "config.json"
         if not context.resilient_parsing and config.is_file():
             check_made_by(path, read_json(config, RunError), command)
-            remember(context, Source.RUN, read_options(config, reader(config), fields))
+            remember(context, Origin.RUN, read_options(config, reader(config), fields))
         return path
 
     own = next(parameter for parameter in parameters if parameter.name == "run")
@@ -108,7 +108,7 @@ def check_folders(context: typer.Context, group: type[Config], values: Mapping[s
         OptionError: One is not.
     """
     for name, (_, option) in options_of(group).items():
-        taken = option.argument and source_of(context, name) is Source.RUN
+        taken = option.argument and source_of(context, name) is Origin.RUN
         if taken and not Path(values[name]).is_dir():
             raise OptionError(
                 f"{values['run']} was made from {values[name]}, which is not there; give "

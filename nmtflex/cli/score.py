@@ -38,7 +38,7 @@ def score(
     source, tab, target. A line is segmented anew, and unknown words count as the unknown token.
     """
     from nmtflex.corpus.readers import STANDARD_INPUT, read_pairs, read_stream
-    from nmtflex.decoding.forced import PairScore, score_lines, split_columns
+    from nmtflex.decoding.forced import PairScore, score_pairs, split_columns
     from nmtflex.model.freeze import freeze
     from nmtflex.model.run import load_run
     from nmtflex.model.threshold import set_threshold
@@ -67,6 +67,6 @@ def score(
     opened = load_run(run, device)
     set_threshold(opened, threshold.tau)
     freeze(opened.model, batch.int8)
-    scores = score_lines([opened.model], opened.pipeline, pairs, batch.batch_sentences)
+    scores = score_pairs([opened.model], opened.pipeline, pairs, batch.batch_sentences)
     for index, pair in enumerate(scores):
         write_line(as_text(index, pair))

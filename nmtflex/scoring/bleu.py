@@ -66,6 +66,20 @@ class SentenceScores(NamedTuple):
     signature: str
 
 
+class _OnceTER(TER):
+    """TER that keeps the edits of each sentence: scores, tests and sentences ask for the same."""
+
+    def __init__(self, case_sensitive: bool) -> None:
+        super().__init__(case_sensitive=case_sensitive)
+        self._known: dict[str, list[float]] = {}
+
+    def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: Any) -> list[float]:
+        key = repr((hypothesis, ref_kwargs))
+        if key not in self._known:
+            self._known[key] = super()._compute_segment_statistics(hypothesis, ref_kwargs)
+        return self._known[key]
+
+
 class Metric(NamedTuple):
     """A metric of sacrebleu, and the line that it is given for a sentence."""
 
@@ -119,7 +133,7 @@ def ter_metric(*, words: bool = False, case_sensitive: bool = False) -> Metric:
         words: Sentences are lists of words, not lines, which sacrebleu parts at white space.
         case_sensitive: Keep case; as in tercom, it is lowered otherwise.
     """
-    return Metric(TER(case_sensitive=case_sensitive), protected_line if words else str)
+    return Metric(_OnceTER(case_sensitive=case_sensitive), protected_line if words else str)
 
 
 def corpus_score(metric: Metric, hypotheses: Sequence[Any], *references: Sequence[Any]) -> Score:

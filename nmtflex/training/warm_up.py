@@ -47,26 +47,26 @@ WORDS, LENGTH = 40, 6
 SOURCES = [[4, 5, 6, 7, 8, 9], [10, 11, 12]]
 
 
-class Step(NamedTuple):
+class WarmUpStep(NamedTuple):
     """A part of the work."""
 
     name: str
     run: Callable[[], None]
 
 
-def warm_up_steps(device: DeviceConfig) -> list[Step]:
+def warm_up_steps(device: DeviceConfig) -> list[WarmUpStep]:
     """Return the work in parts: training and translation of each mechanism, and 8-bit products."""
     return list(_steps(device))
 
 
-def _steps(device: DeviceConfig) -> Iterator[Step]:
+def _steps(device: DeviceConfig) -> Iterator[WarmUpStep]:
     for attention in MECHANISMS:
         name = f"{attention.kind}, {attention.score}" if hasattr(attention, "score") else None
         for what, run in (("training", _train), ("translation", _translate)):
-            yield Step(f"{what}: {name or attention.kind}", _bound(run, attention, device))
-    yield Step("order of a large corpus", _sort)
-    yield Step("threads on a busy machine", _touch)
-    yield Step("translation in 8 bits", _bound(_translate, GlobalConfig(), device, True))
+            yield WarmUpStep(f"{what}: {name or attention.kind}", _bound(run, attention, device))
+    yield WarmUpStep("order of a large corpus", _sort)
+    yield WarmUpStep("threads on a busy machine", _touch)
+    yield WarmUpStep("translation in 8 bits", _bound(_translate, GlobalConfig(), device, True))
 
 
 def _bound(run: Callable[..., None], *arguments: object) -> Callable[[], None]:
