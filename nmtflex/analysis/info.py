@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +20,7 @@ from nmtflex.config.words import given_words
 from nmtflex.errors import RunError
 from nmtflex.files import read_json
 from nmtflex.model.history import read_commands
-from nmtflex.model.run import RunFolder, read_run_config, update_of
+from nmtflex.model.run import RunFolder, best_update, read_run_config, update_of
 from nmtflex.model.weights import open_tensors
 from nmtflex.text.pipeline import DESCRIPTION
 from nmtflex.training.checkpoint import read_progress
@@ -142,19 +141,6 @@ def _progress(folder: RunFolder) -> dict[str, Any] | None:
     names = "update", "epoch", "seconds", "validation_seconds", "target_tokens"
     kept = [update_of(path) for path in checkpoints]
     return {name: progress.get(name) for name in names} | {"checkpoints": kept}
-
-
-def best_update(folder: RunFolder) -> int:
-    """Return the optimiser steps behind a run's best weights, by the header of their file.
-
-    Raises:
-        RunError: The file is damaged.
-    """
-    with open_tensors(folder.best) as file:
-        update = (file.metadata() or {}).get("update", "")
-    if not re.fullmatch(r"\d{1,18}", update):
-        raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
-    return int(update)
 
 
 def _best(folder: RunFolder) -> dict[str, Any] | None:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from nmtflex.analysis.info import best_update
 from nmtflex.analysis.learning import MetricsRow, read_metrics
 from nmtflex.errors import RunError
 from nmtflex.files import file_hash
-from nmtflex.model.run import RunFolder, read_run_config
+from nmtflex.model.run import RunFolder, best_update, read_run_config
 
 MOST = 20  # finetunings of finetunings that are followed
 

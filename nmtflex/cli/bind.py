@@ -20,6 +20,7 @@ from rich.markup import escape
 from nmtflex.cli.config_file import (
     Fields,
     config_file_parameter,
+    keyword,
     make_way,
     origin,
 )
@@ -141,12 +142,8 @@ def _parameter(name: str, plain: Any, option: Opt, default: Any, panel: str) -> 
         if option.words:
             reader = {"parser": _reader_of(option), "metavar": "|".join(["INTEGER", *option.words])}
         info = typer.Option(flag, *option.also, help=text, rich_help_panel=panel, **reader)
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if default is dataclasses.MISSING else default,
-        annotation=Annotated[plain, info],
-    )
+    empty = default is dataclasses.MISSING
+    return keyword(name, Annotated[plain, info], inspect.Parameter.empty if empty else default)
 
 
 def _reader_of(option: Opt) -> Callable[[str], int]:
@@ -174,23 +171,15 @@ def refuse(why: str, *groups: Config) -> None:
         OptionError: Something was given.
     """
     for group in groups:
-        for name, (_, option) in options_of(type(group)).items():
-            if (value := getattr(group, name)) != getattr(type(group)(), name):
-                shown = "" if isinstance(value, bool) else f" {value}"
-                raise OptionError(f"{flag_of(name, option)}{shown} {why}")
+        for fault in group.given(dict.fromkeys(options_of(type(group)), why)):
+            raise OptionError(fault)
 
 
 def _quiet_parameter() -> inspect.Parameter:
-    info = typer.Option(
-        "--quiet", "-q", help="Show no progress and no remarks; warnings and errors remain."
-    )
-    return inspect.Parameter(
-        "quiet",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=False,
-        annotation=Annotated[bool, info],
-    )
+    text = "Show no progress and no remarks; warnings and errors remain."
+    info = typer.Option("--quiet", "-q", help=text)
+    return keyword("quiet", Annotated[bool, info], False)
 
 
 def _context_parameter() -> inspect.Parameter:
-    return inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    return keyword("context", typer.Context, inspect.Parameter.empty)

@@ -142,12 +142,13 @@ def config_file_parameter(fields: Fields, run_reader: RunReader | None) -> inspe
         is_eager=True,
         callback=read,
     )
-    return inspect.Parameter(
-        "config",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[Path | None, info],
-    )
+    return keyword("config", Annotated[Path | None, info], None)
+
+
+def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """Return a parameter that Typer makes an option of."""
+    only = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, only, default=default, annotation=annotation)
 
 
 def read_options(path: Path, found: dict[str, Any], fields: Fields) -> dict[str, Any]:

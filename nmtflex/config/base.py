@@ -153,6 +153,21 @@ class Config:
         """Return the faults that concern several fields together."""
         return []
 
+    def given(self, why: Mapping[str, str]) -> list[str]:
+        """Say of the options that differ from their defaults why they should not.
+
+        Args:
+            why: How the message of each option ends, which begins with flag and value.
+        """
+        faults = []
+        for name, reason in why.items():
+            if (value := getattr(self, name)) == default_of(type(self), name):
+                continue
+            flag = flag_of(name, options_of(type(self))[name][1])
+            shown = value if isinstance(value, list) else ["" if isinstance(value, bool) else value]
+            faults += [" ".join(filter(None, (flag, str(one), reason))) for one in shown]
+        return faults
+
     @classmethod
     def from_flat(cls, **values: Any) -> Self:
         """Build from options as flags give them, those of kinds among the others.

@@ -14,7 +14,7 @@ from nmtflex.errors import OptionError, RunError
 from nmtflex.files import check_plain, read_json
 from nmtflex.model.device import open_device, storage_dtype
 from nmtflex.model.seq2seq import Seq2Seq, build_model
-from nmtflex.model.weights import check_weights, load_weights, model_tensors
+from nmtflex.model.weights import check_weights, load_weights, model_tensors, open_tensors
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import SPECIALS
 
@@ -130,16 +130,26 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
         check_weights(folder.best, model_tensors(run.model))
         model = _build(run.model_config, run.config["data"], device.dtype == "bfloat16")
         model.to(place, storage_dtype(device)).eval()
-        about = load_weights(folder.best, model)
+        load_weights(folder.best, model)
     except RunError as error:
         raise RunError(
             f"{error}; put the weights.safetensors of a checkpoint beside it in its place (those "
             f"of the last update stand there, not of the best)"
         ) from error
-    update = about.get("update", "0")
+    return run._replace(model=model, update=best_update(folder))
+
+
+def best_update(folder: RunFolder) -> int:
+    """Return the optimiser steps behind a run's best weights, by the header of their file.
+
+    Raises:
+        RunError: The file is damaged.
+    """
+    with open_tensors(folder.best) as file:
+        update = (file.metadata() or {}).get("update", "0")
     if not re.fullmatch(r"\d{1,18}", update):
         raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
-    return run._replace(model=model, update=int(update))
+    return int(update)
 
 
 def _without_best(folder: RunFolder) -> str:

@@ -1,8 +1,7 @@
 """BLEU, chrF and TER by sacrebleu, each with the signature that makes the number comparable.
 
-A ``Metric`` says how sentences are scored; ``corpus_score`` and ``sentence_scores`` do it. The
-other functions are these two with the usual metrics. Hypotheses are one sequence of sentences, and
-each reference is another, of the same length.
+A ``Metric`` says how sentences are scored; ``corpus_score`` and ``sentence_scores`` do it.
+Hypotheses are one sequence of sentences, and each reference is another, of the same length.
 """
 
 from __future__ import annotations
@@ -167,22 +166,6 @@ def sentence_scores(
     return SentenceScores(values, str(metric.by.get_signature()))
 
 
-def corpus_bleu(
-    hypotheses: Sequence[str],
-    *references: Sequence[str],
-    tokenize: str = "13a",
-    lowercase: bool = False,
-    force: bool = False,
-) -> Score:
-    """Return the BLEU of lines; ``bleu_metric`` describes the options.
-
-    Raises:
-        DataError: The numbers of lines differ, or there are none.
-    """
-    metric = bleu_metric(tokenize, lowercase=lowercase, force=force)
-    return corpus_score(metric, hypotheses, *references)
-
-
 def word_bleu(
     hypotheses: Sequence[Sequence[str]],
     *references: Sequence[Sequence[str]],
@@ -196,43 +179,6 @@ def word_bleu(
     """
     metric = bleu_metric(None, lowercase=lowercase, smooth=smooth)
     return corpus_score(metric, hypotheses, *references)
-
-
-def sentence_bleu(
-    hypotheses: Sequence[Any],
-    *references: Sequence[Any],
-    tokenize: str | None = "13a",
-    lowercase: bool = False,
-) -> SentenceScores:
-    """Return the smoothed BLEU of each sentence; ``bleu_metric`` describes the options.
-
-    Raises:
-        DataError: The numbers of sentences differ, or there are none.
-    """
-    metric = bleu_metric(tokenize, lowercase=lowercase, by_sentence=True, force=True)
-    return sentence_scores(metric, hypotheses, *references)
-
-
-def corpus_chrf(
-    hypotheses: Sequence[str], *references: Sequence[str], lowercase: bool = False
-) -> Score:
-    """Return the chrF2 of lines.
-
-    Raises:
-        DataError: The numbers of lines differ, or there are none.
-    """
-    return corpus_score(chrf_metric(lowercase=lowercase), hypotheses, *references)
-
-
-def corpus_ter(
-    hypotheses: Sequence[str], *references: Sequence[str], case_sensitive: bool = False
-) -> Score:
-    """Return the TER of lines, in percent of the references' words; less is better.
-
-    Raises:
-        DataError: The numbers of lines differ, or there are none.
-    """
-    return corpus_score(ter_metric(case_sensitive=case_sensitive), hypotheses, *references)
 
 
 def lacks_spaces(lines: Sequence[str]) -> bool:
