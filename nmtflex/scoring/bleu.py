@@ -166,21 +166,6 @@ def sentence_scores(
     return SentenceScores(values, str(metric.by.get_signature()))
 
 
-def word_bleu(
-    hypotheses: Sequence[Sequence[str]],
-    *references: Sequence[Sequence[str]],
-    lowercase: bool = False,
-    smooth: Smoothing = "none",
-) -> Score:
-    """Return the BLEU of sentences that are lists of words, as multi-bleu.perl does.
-
-    Raises:
-        DataError: The numbers of sentences differ, or there are none.
-    """
-    metric = bleu_metric(None, lowercase=lowercase, smooth=smooth)
-    return corpus_score(metric, hypotheses, *references)
-
-
 def lacks_spaces(lines: Sequence[str]) -> bool:
     """Say whether lines look like a language written without spaces, and not segmented.
 

@@ -8,6 +8,7 @@ from typing import Any
 from nmtflex.scoring.bleu import (
     Score,
     SentenceScores,
+    Smoothing,
     bleu_metric,
     chrf_metric,
     corpus_score,
@@ -79,3 +80,14 @@ def corpus_ribes(
         beta=beta,
         case_sensitive=case_sensitive,
     )
+
+
+def word_bleu(
+    hypotheses: Sequence[Sequence[str]],
+    *references: Sequence[Sequence[str]],
+    lowercase: bool = False,
+    smooth: Smoothing = "none",
+) -> Score:
+    """Return the BLEU of sentences that are lists of words, as multi-bleu.perl does."""
+    metric = bleu_metric(None, lowercase=lowercase, smooth=smooth)
+    return corpus_score(metric, hypotheses, *references)

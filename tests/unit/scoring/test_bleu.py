@@ -9,7 +9,7 @@ import math
 from pathlib import Path
 
 import pytest
-from of_lines import corpus_bleu, corpus_chrf, corpus_ter, sentence_bleu
+from of_lines import corpus_bleu, corpus_chrf, corpus_ter, sentence_bleu, word_bleu
 
 from nmtflex.errors import DataError
 from nmtflex.scoring.bleu import (
@@ -18,7 +18,6 @@ from nmtflex.scoring.bleu import (
     lacks_spaces,
     sentence_scores,
     ter_metric,
-    word_bleu,
 )
 
 ORACLES = Path(__file__).parents[4] / "shared" / "oracles"
