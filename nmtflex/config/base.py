@@ -29,6 +29,7 @@ from nmtflex.config.synonyms import plain_name, synonyms
 from nmtflex.errors import OptionError
 
 TOO_LARGE = 2**63  # whole numbers of files from here on are none that an option takes
+Kinds = Mapping[str, "type[Variant]"]  # the family, or the chosen kind, of each such field
 MOST_UNITS = 10**8  # of a layer; torch cannot count the weights of a matrix of ever so many
 FORMAT = 1  # of prepared folders; a reader refuses what is newer
 RUN_FORMAT = 2  # of runs, alike
@@ -154,11 +155,7 @@ class Config:
         return []
 
     def given(self, why: Mapping[str, str]) -> list[str]:
-        """Say of the options that differ from their defaults why they should not.
-
-        Args:
-            why: How the message of each option ends, which begins with flag and value.
-        """
+        """Say of options that differ from their defaults why they should not; ``why`` by name."""
         faults = []
         for name, reason in why.items():
             if (value := getattr(self, name)) == default_of(type(self), name):
@@ -180,11 +177,8 @@ class Config:
             OptionError: A value is wrong, or an option is of a kind that was not chosen.
         """
         fields = {name: value for name, value in values.items() if name in options_of(cls)}
-        given = {
-            name: value
-            for name, value in values.items()
-            if name not in fields and value is not None
-        }
+        rest = sorted(values.keys() - fields)
+        given = {name: values[name] for name in rest if values[name] is not None}
         families, kinds = families_of(cls), dict[str, type[Variant]]()
         for name, family in families.items():
             chosen = fields.get(name) or default_of(cls, name)
@@ -216,10 +210,9 @@ class Config:
         if unknown := set(values) - set(options):
             name = min(unknown)
             raise OptionError(f"unknown option {name!r}{nearest(name, options)}")
-        for field in dataclasses.fields(cls):
-            optional = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
-            if field.name not in values and not optional:
-                raise OptionError(f"option {field.name!r} is missing")
+        for name in sorted(options.keys() - values):
+            if default_of(cls, name) is dataclasses.MISSING:
+                raise OptionError(f"option {name!r} is missing")
         return cls(**{name: revive(name, options[name][0], values[name]) for name in values})
 
 
@@ -279,9 +272,7 @@ def _revive_variant(name: str, family: type[Variant], value: Any) -> Variant:
     return variant.from_dict({key: item for key, item in value.items() if key != "kind"})
 
 
-def _stranger(
-    name: str, families: Mapping[str, type[Variant]], kinds: Mapping[str, type[Variant]]
-) -> str:
+def _stranger(name: str, families: Kinds, kinds: Kinds) -> str:
     """Say of an option which kinds have it, and that they were not chosen."""
     for family, plain in families.items():
         if owners := plain.owners().get(name):
@@ -346,15 +337,7 @@ class Variant(Config):
 
     @classmethod
     def named(cls, name: str, kind: Any) -> type[Self]:
-        """Return the class of a kind.
-
-        Args:
-            name: The family's, for the message.
-            kind: Whatever stands there.
-
-        Raises:
-            OptionError: There is no such kind.
-        """
+        """Return the class of a kind; an OptionError that gives the field's name if none has it."""
         kinds = cls.variants()
         if kind not in list(kinds):
             raise OptionError(
@@ -378,15 +361,10 @@ class Variant(Config):
         return [name for name, kinds in cls.owners().items() if len(kinds) == len(cls.variants())]
 
     @classmethod
-    def kind_for(
-        cls, kind: str, given: Collection[str], others: Mapping[str, type[Variant]]
-    ) -> str:
-        """Return the kind that is meant.
+    def kind_for(cls, kind: str, given: Collection[str], others: Kinds) -> str:
+        """Return the kind that is meant: ``kind`` is empty without a choice and a default.
 
-        Args:
-            kind: The chosen one; empty where there is neither a choice nor a default.
-            given: Options of kinds that are given.
-            others: What the families before this one chose.
+        ``given`` are options of kinds, and ``others`` what the families before this one chose.
         """
         return kind
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from nmtflex.config.attention import AttentionConfig
-from nmtflex.config.base import MOST_UNITS, Opt, Variant
+from nmtflex.config.base import MOST_UNITS, Kinds, Opt, Variant
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,13 +19,9 @@ class DecoderConfig(Variant):
     decoder_layers: Annotated[int, Opt("Decoder layers (Britz et al.: 2).", ge=1, le=1000)] = 1
 
     @classmethod
-    def kind_for(
-        cls, kind: str, given: Collection[str], others: Mapping[str, type[Variant]]
-    ) -> str:
+    def kind_for(cls, kind: str, given: Collection[str], others: Kinds) -> str:
         """Return the decoder of the mechanism's paper, unless one is named."""
-        attention = others["attention"]
-        usual = attention.usual_decoder if issubclass(attention, AttentionConfig) else ""
-        return kind or usual
+        return kind or getattr(others["attention"], "usual_decoder", "")
 
     def output_size(self, context_size: int) -> int:
         """Units of the vector that predicts a word, given those of a context."""

@@ -21,17 +21,10 @@ def upgraded(config: dict[str, Any]) -> dict[str, Any]:
     if config["format"] >= RUN_FORMAT:
         return config
     model = dict(config["model"])
-    kind = model.pop("decoder", DecoderConfig.kind)
-    decoder = DecoderConfig.variants().get(kind, DecoderConfig)
-    moved = {
-        "encoder": {"kind": RecurrentEncoderConfig.kind, **_own(RecurrentEncoderConfig, model)},
-        "decoder": {"kind": kind, **_own(decoder, model)},
-    }
-    others = {*EncoderConfig.owners(), *DecoderConfig.owners()}
+    kind = model.pop("decoder", "")
+    parts = RecurrentEncoderConfig, DecoderConfig.variants().get(kind, DecoderConfig)
+    own = [{key: model[key] for key in options_of(part) if key in model} for part in parts]
+    moved = {"encoder": {"kind": "recurrent", **own[0]}, "decoder": {"kind": kind, **own[1]}}
+    others = EncoderConfig.owners() | DecoderConfig.owners()
     kept = {name: value for name, value in model.items() if name not in others}
     return config | {"format": RUN_FORMAT, "model": kept | moved}
-
-
-def _own(kind: type[EncoderConfig | DecoderConfig], model: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a kind."""
-    return {name: model[name] for name in options_of(kind) if name in model}

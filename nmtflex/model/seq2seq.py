@@ -369,18 +369,10 @@ def _build_encoder(config: ModelConfig, embedding: Embedding) -> Encoder:
 
 
 def _build_decoder(config: ModelConfig, states_size: int, source_length: int) -> Decoder:
-    """Build the decoder that the options name.
-
-    Args:
-        config: The model's shape.
-        states_size: H, units of an encoder state.
-        source_length: Longest source of the training data, in tokens.
-    """
-    own, width = config.decoder, config.embedding_size
-    size = own.decoder_size
-    attention = build_attention(
-        config.attention, Sizes(size, width, states_size, config.key_size, source_length)
-    )
+    """Build the decoder that the options name, for encoder states of ``states_size`` units."""
+    own, width, size = config.decoder, config.embedding_size, config.decoder.decoder_size
+    sizes = Sizes(size, width, states_size, config.key_size, source_length)
+    attention = build_attention(config.attention, sizes)
     context_size = attention.context_size
 
     def stack(own: RecurrentDecoderConfig, extra_size: int) -> Stack:

@@ -117,15 +117,13 @@ def check_weights(path: Path, own: Mapping[str, Tensor]) -> None:
     """
     with open_tensors(path) as file:
         found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-        shapes = {name: tuple(part.get_shape()) for name, part in found.items()}
-        formats = {name: part.get_dtype() for name, part in found.items()}
-    for name in sorted(own.keys() | shapes.keys()):
+    for name in sorted(own.keys() | found.keys()):
         here = tuple(own[name].shape) if name in own else None
-        there = shapes.get(name)
+        there = tuple(found[name].get_shape()) if name in found else None
         if here != there:
             raise RunError(
                 f"{path}: weight {name} has shape {there} in the file, {here} in the model; "
                 f"the file is truncated, damaged or of another model"
             )
-        if "F" not in formats[name]:  # of F64, F32, F16 and BF16
-            raise RunError(f"{path}: weight {name} is {formats[name]}, not a real number")
+        if "F" not in (kind := found[name].get_dtype()):  # of F64, F32, F16 and BF16
+            raise RunError(f"{path}: weight {name} is {kind}, not a real number")
