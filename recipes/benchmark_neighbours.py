@@ -155,7 +155,7 @@ def trainer() -> Callable[[], int]:
     from nmtflex.model.build import build_model
 
     torch.manual_seed(1)
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=GlobalConfig(),
         decoder="luong",
         embedding_size=128,

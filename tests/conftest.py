@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from nmtflex.cli.app import main
-from nmtflex.config import FORMAT, AttentionConfig, GlobalConfig, ModelConfig
+from nmtflex.config import RUN_FORMAT, AttentionConfig, GlobalConfig, ModelConfig
 from nmtflex.files import write_json
 
 # Nothing depends on how fast the machine is, or on what else it does.
@@ -57,7 +57,9 @@ def make_tiny_run(tmp_path: Path) -> Callable[..., Path]:
         return SidePipeline(language, build_tokenizer({"name": "none"}), None, vocabulary)
 
     def make(name: str, attention: AttentionConfig, seed: int = 1) -> Path:
-        config = ModelConfig(attention=attention, embedding_size=6, encoder_size=4, decoder_size=8)
+        config = ModelConfig.from_flat(
+            attention=attention, embedding_size=6, encoder_size=4, decoder_size=8
+        )
         folder = RunFolder(tmp_path / name)
         folder.checkpoints.mkdir(parents=True)
         folder.raw.mkdir()
@@ -75,7 +77,7 @@ def make_tiny_run(tmp_path: Path) -> Callable[..., Path]:
             "longest_source": 10,
             "mean_valid_source": 4.0,
         }
-        write_json(folder.config, {"format": FORMAT, "model": config.to_dict(), "data": sizes})
+        write_json(folder.config, {"format": RUN_FORMAT, "model": config.to_dict(), "data": sizes})
         return folder.path
 
     return make

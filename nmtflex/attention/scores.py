@@ -16,7 +16,7 @@ from nmtflex.attention.base import Sizes
 from nmtflex.layers.linear import Linear, Product
 
 
-class Score(nn.Module, ABC):
+class ScoreFunction(nn.Module, ABC):
     """A score function in two halves, keys once a sentence and queries once a step.
 
     ``nmtflex.kernels`` puts them together: v . tanh(query + key), or query . key without a v.
@@ -33,7 +33,7 @@ class Score(nn.Module, ABC):
         return query
 
 
-class AdditiveScore(Score):
+class AdditiveScore(ScoreFunction):
     """score = v . tanh(W h + U s + b).
 
     Bahdanau, Cho and Bengio (2015), https://arxiv.org/abs/1409.0473, appendix A.1.2; written with
@@ -56,7 +56,7 @@ class AdditiveScore(Score):
         return self.query(query)
 
 
-class GeneralScore(Score):
+class GeneralScore(ScoreFunction):
     """score = h . W s.
 
     Luong, Pham and Manning (2015), https://aclanthology.org/D15-1166, eq. 8, "general".
@@ -72,7 +72,7 @@ class GeneralScore(Score):
         return self.states(states)
 
 
-class DotScore(Score):
+class DotScore(ScoreFunction):
     """score = h . s, for vectors of one size.
 
     Luong, Pham and Manning (2015), https://aclanthology.org/D15-1166, eq. 8, "dot".
@@ -89,13 +89,13 @@ class DotScore(Score):
         return states
 
 
-SCORES: dict[str, type[Score]] = {
+SCORES: dict[str, type[ScoreFunction]] = {
     "additive": AdditiveScore,
     "general": GeneralScore,
     "dot": DotScore,
 }
 
 
-def build_score(name: str, sizes: Sizes) -> Score:
+def build_score(name: str, sizes: Sizes) -> ScoreFunction:
     """Build the score function that the option ``--score`` names."""
     return SCORES[name](sizes)

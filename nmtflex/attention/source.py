@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from nmtflex.attention.scores import Score
+from nmtflex.attention.scores import ScoreFunction
 from nmtflex.ops.attend import Source, make_source
 from nmtflex.ops.tensors import precise
 
 
-def read_source(score: Score, states: Tensor, mask: Tensor) -> Source:
+def read_source(score: ScoreFunction, states: Tensor, mask: Tensor) -> Source:
     """Project the keys of encoder states [B, S, H], once a sentence."""
     return make_source(score.keys(states), states, mask.sum(1))
 

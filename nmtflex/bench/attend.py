@@ -43,7 +43,7 @@ TRAINING = (
 )
 
 
-class Row(NamedTuple):
+class KernelTimes(NamedTuple):
     """The times of one case, in milliseconds: one list of rounds for each way of computing it."""
 
     case: Case
@@ -64,7 +64,7 @@ def bench_decoding(
     seconds: float = 2.0,
     device: str = "cpu",
     repeats: int | None = None,
-) -> list[Row]:
+) -> list[KernelTimes]:
     """Time one step of additive attention without gradients.
 
     The ways are ``expand`` (the memory copied for the beam, then the reference), ``reference``,
@@ -79,7 +79,7 @@ def bench_decoding(
         repeats: Rounds of each case, instead of ``seconds``.
     """
     return [
-        Row(case, _rounds(_decoding_ways(case, share, device), device, seconds, repeats))
+        KernelTimes(case, _rounds(_decoding_ways(case, share, device), device, seconds, repeats))
         for case in cases
     ]
 
@@ -89,7 +89,7 @@ def bench_training(
     seconds: float = 2.0,
     device: str = "cpu",
     repeats: int | None = None,
-) -> list[Row]:
+) -> list[KernelTimes]:
     """Time additive attention over all steps of a batch, forward and backward.
 
     The ways are ``reference``, ``fused``, ``apart`` (fused, but each step makes gradients of keys
@@ -97,7 +97,8 @@ def bench_training(
     pass).
     """
     return [
-        Row(case, _rounds(_training_ways(case, device), device, seconds, repeats)) for case in cases
+        KernelTimes(case, _rounds(_training_ways(case, device), device, seconds, repeats))
+        for case in cases
     ]
 
 

@@ -136,7 +136,7 @@ class Measured(NamedTuple):
         }
 
 
-class Wanted(NamedTuple):
+class RunsTask(NamedTuple):
     """What is to be measured."""
 
     split: str
@@ -146,7 +146,7 @@ class Wanted(NamedTuple):
 
 
 def bench_runs(
-    paths: Sequence[Path], wanted: Wanted, report: Report = lambda _: None
+    paths: Sequence[Path], wanted: RunsTask, report: Report = lambda _: None
 ) -> list[Measured]:
     """Decode a split with each run, again and again.
 
@@ -173,7 +173,7 @@ def bench_runs(
     return [Measured(*column) for column in columns]
 
 
-def _subjects(paths: Sequence[Path], wanted: Wanted) -> list[Subject]:
+def _subjects(paths: Sequence[Path], wanted: RunsTask) -> list[Subject]:
     """Open runs, and encode their split.
 
     Raises:

@@ -49,7 +49,7 @@ FIRST_WORD = 4  # the ids before it are specials
 NEVER = -1e4  # logit of the end of sentence; finite, since the last step has nothing else to choose
 
 
-class Wanted(NamedTuple):
+class SyntheticTask(NamedTuple):
     """What is to be measured."""
 
     lengths: Sequence[int]  # source positions
@@ -73,7 +73,7 @@ class Wanted(NamedTuple):
         return len(next(batches([max(self.lengths)] * count, count, self.beam)))
 
 
-class Clocked(NamedTuple):
+class DecodedOnce(NamedTuple):
     """What one decoding took."""
 
     milliseconds: float  # a target token, once the source was read
@@ -81,7 +81,7 @@ class Clocked(NamedTuple):
     whole: float  # seconds
 
 
-class Row(NamedTuple):
+class SyntheticRow(NamedTuple):
     """What was measured of a mechanism at one length."""
 
     attention: str
@@ -166,7 +166,7 @@ class Paced:
         return self._model.encoding_computations(lengths)
 
 
-class Subject:
+class SyntheticSubject:
     """A mechanism, and random sources of one length to decode.
 
     Args:
@@ -175,7 +175,7 @@ class Subject:
         length: Source positions.
     """
 
-    def __init__(self, model: Seq2Seq, wanted: Wanted, length: int) -> None:
+    def __init__(self, model: Seq2Seq, wanted: SyntheticTask, length: int) -> None:
         steps = wanted.steps_at(length)
         draw = torch.Generator().manual_seed(SEED)
         shape = (wanted.sentences, length)
@@ -191,14 +191,14 @@ class Subject:
         """Search the translations of all sources."""
         beam_search([self._paced], self._sources, self._search, tally)
 
-    def clock(self) -> Clocked:
+    def clock(self) -> DecodedOnce:
         """Decode once."""
         begin = now(self._paced.device)
         self.decode()
         end = now(self._paced.device)
         self._paced.forget()
         read = self._paced.read
-        return Clocked(1000 * (end - read) / self._tokens, read - begin, end - begin)
+        return DecodedOnce(1000 * (end - read) / self._tokens, read - begin, end - begin)
 
     def cps(self) -> float | None:
         """Decode and count the score computations a step."""
@@ -207,7 +207,7 @@ class Subject:
         return tally.cps
 
 
-def random_model(attention: AttentionConfig, wanted: Wanted) -> Seq2Seq:
+def random_model(attention: AttentionConfig, wanted: SyntheticTask) -> Seq2Seq:
     """Build a model with random weights that never ends a sentence, and whose gate stands still.
 
     Raises:
@@ -215,7 +215,7 @@ def random_model(attention: AttentionConfig, wanted: Wanted) -> Seq2Seq:
     """
     device = open_device(wanted.device)
     torch.manual_seed(SEED)
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=attention,
         decoder="bahdanau",  # for all, memory attention too: one decoder, to compare mechanisms
         embedding_size=128,
@@ -236,10 +236,10 @@ def random_model(attention: AttentionConfig, wanted: Wanted) -> Seq2Seq:
 
 
 def bench_synthetic(
-    wanted: Wanted,
+    wanted: SyntheticTask,
     report: Callable[[str], None] = lambda _: None,
     mechanisms: Sequence[AttentionConfig] = MECHANISMS,
-) -> list[Row]:
+) -> list[SyntheticRow]:
     """Decode random sources of each length with each mechanism, again and again.
 
     Args:
@@ -253,12 +253,12 @@ def bench_synthetic(
     """
     cases = list(product(mechanisms, wanted.lengths))
     models = {one.kind: random_model(one, wanted) for one in mechanisms}
-    subjects = [Subject(models[one.kind], wanted, length) for one, length in cases]
+    subjects = [SyntheticSubject(models[one.kind], wanted, length) for one, length in cases]
     report(f"counting; {counted(wanted.sentences, 'sentence')} a batch")
     counts = [one.cps() for one in subjects]
     for one in subjects[:: len(wanted.lengths)]:
         one.decode()  # the warm-up: the way that counts is another
-    clocked: list[list[Clocked]] = [[] for _ in cases]
+    clocked: list[list[DecodedOnce]] = [[] for _ in cases]
     for number in range(wanted.repeats):
         report(f"round {number + 1} of {wanted.repeats}")
         for one, rounds in zip(subjects, clocked, strict=True):
@@ -268,7 +268,7 @@ def bench_synthetic(
     per_token = [Times([one.milliseconds for one in rounds]) for rounds in clocked]
     shortest = [place - place % len(wanted.lengths) for place in range(len(cases))]
     return [
-        Row(
+        SyntheticRow(
             attention=attention.kind,
             length=length,
             milliseconds=per_token[place],
@@ -282,8 +282,8 @@ def bench_synthetic(
     ]
 
 
-def _peak_of(attention: AttentionConfig, wanted: Wanted, length: int) -> int:
+def _peak_of(attention: AttentionConfig, wanted: SyntheticTask, length: int) -> int:
     """Decode once in a process that has done nothing else, and return its peak memory in bytes."""
     model = random_model(attention, wanted)
-    Subject(model, wanted, length).decode()
+    SyntheticSubject(model, wanted, length).decode()
     return peak_memory(model.device)

@@ -23,9 +23,9 @@ from nmtflex.errors import OptionError
 if TYPE_CHECKING:
     import torch
 
-    from nmtflex.bench.attend import Row as KernelRow
+    from nmtflex.bench.attend import KernelTimes
     from nmtflex.bench.decoding import Measured
-    from nmtflex.bench.synthetic import Row as SyntheticRow
+    from nmtflex.bench.synthetic import SyntheticRow
     from nmtflex.evaluation.runs import Decoding
 
 SYNTHETIC_TAU = "1.2"  # of --synthetic, unless --tau says otherwise
@@ -96,11 +96,11 @@ def _check(
 
 
 def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
-    from nmtflex.bench.decoding import Wanted, bench_runs, computing
+    from nmtflex.bench.decoding import RunsTask, bench_runs, computing
     from nmtflex.evaluation.run_scores import chosen_split
 
     split = chosen_split(config.runs, config.split, note)
-    wanted = Wanted(split, config.sentences, config.repeats, decoding)
+    wanted = RunsTask(split, config.sentences, config.repeats, decoding)
     measured = bench_runs(config.runs, wanted, note)
     place = measured[0].subject.opened.run.model.device
     how = computing(place, decoding.device.dtype)
@@ -176,7 +176,7 @@ def _bench_kernels(config: BenchConfig, device: DeviceConfig) -> None:
     _print_kernels("training, S", training)
 
 
-def _print_kernels(first: str, rows: list[KernelRow]) -> None:
+def _print_kernels(first: str, rows: list[KernelTimes]) -> None:
     ways = list(rows[0].milliseconds)
     columns = [first, "D", "sentences", "beam", "steps", *(f"{way}, ms" for way in ways)]
     cells = [[*map(str, row.case), *(f"{row.median(way):.3f}" for way in ways)] for row in rows]
@@ -187,7 +187,7 @@ def _print_kernels(first: str, rows: list[KernelRow]) -> None:
     print_table(columns, cells)
 
 
-def _plain(row: KernelRow) -> dict[str, Any]:
+def _plain(row: KernelTimes) -> dict[str, Any]:
     """Return a row for JSON, numbers unrounded."""
     from nmtflex.bench.decoding import Times
 
@@ -203,10 +203,10 @@ def _bench_synthetic(
     device: DeviceConfig,
 ) -> None:
     from nmtflex.bench.decoding import computing
-    from nmtflex.bench.synthetic import SEED, Wanted, bench_synthetic
+    from nmtflex.bench.synthetic import SEED, SyntheticTask, bench_synthetic
     from nmtflex.runs.device import open_device
 
-    wanted = Wanted(
+    wanted = SyntheticTask(
         lengths=config.source_lengths,
         steps=50 if config.steps is None else config.steps,
         words=config.words or 5000,

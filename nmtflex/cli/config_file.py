@@ -5,18 +5,21 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from enum import IntEnum
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_origin
+from typing import Annotated, Any, get_origin
 
 import typer
 
 from nmtflex.cli.console import note
 from nmtflex.config import (
     Config,
+    Opt,
     Variant,
     default_of,
     flag_of,
+    flattened,
     is_kind,
     nearest,
     options_of,
@@ -25,97 +28,94 @@ from nmtflex.config import (
 from nmtflex.errors import OptionError
 
 YAML = r"^[A-Za-z][\w-]*:(\s|$)"  # a line of it, which TOML never has
-FILE, RUN = "nmtflex.file", "nmtflex.run"  # keys of the context's meta
-Tables = dict[str, dict[str, Any]]
+Fields = dict[str, tuple[Any, Opt]]  # what a file may hold: the type and the option of each name
 RunReader = Callable[[Path], dict[str, Any]]
 
 
-class Given(NamedTuple):
-    """What a ``--config`` file gives, or the run that a training goes on with."""
+class Origin(IntEnum):
+    """Where the value of an option comes from; a lower one wins."""
 
-    values: dict[str, Any]  # plain options and the kinds of families
-    tables: Tables  # [attention] and its like, as read
+    FLAG = 0
+    FILE = 1  # --config
+    RUN = 2  # the one that a training goes on with
+    DEFAULT = 3
 
 
-def _given(context: typer.Context, key: str) -> Given:
-    found: Given = context.meta.get(key, Given({}, {}))
+def _given(context: typer.Context, source: Origin) -> dict[str, Any]:
+    """Return the options that the file, or the run, gives."""
+    found: dict[str, Any] = context.meta.get(f"nmtflex.{source.name}", {})
     return found
 
 
-def remember(context: typer.Context, key: str, given: Given) -> None:
+def remember(context: typer.Context, source: Origin, values: dict[str, Any]) -> None:
     """Make what a file or a run gives the defaults of a command; a file wins over a run."""
-    context.meta[key] = given
-    context.default_map = {**_given(context, RUN).values, **_given(context, FILE).values}
+    context.meta[f"nmtflex.{source.name}"] = values
+    context.default_map = {**_given(context, Origin.RUN), **_given(context, Origin.FILE)}
 
 
-def tables_of(context: typer.Context) -> Tables:
-    """Return the tables of the file that a command was given, or of its run."""
-    return {**_given(context, RUN).tables, **_given(context, FILE).tables}
+def source_of(context: typer.Context, name: str) -> Origin:
+    """Return where the value of an option comes from."""
+    found = context.get_parameter_source(name)
+    if found is not None and found.name == "COMMANDLINE":
+        return Origin.FLAG
+    layers = (Origin.FILE, Origin.RUN)
+    return next((one for one in layers if name in _given(context, one)), Origin.DEFAULT)
 
 
-def is_in_file(context: typer.Context, name: str) -> bool:
-    """Return whether the ``--config`` file gives an option, or a table of that name."""
-    return name in _given(context, FILE).values
-
-
-def drop_replaced(context: typer.Context, group: type[Config], values: dict[str, Any]) -> None:
-    """Put back the defaults of what the file holds and a flag replaces; say so.
+def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]) -> None:
+    """Put back the defaults of what a flag, or the file, replaces in the layers below; say so.
 
     Args:
         context: Of the command, which knows where each value comes from.
-        group: Options, which name those that they replace.
+        group: Options, which name those that they replace. Another kind replaces all options of
+            the one that was there, but for those that every kind has.
         values: By name; changed in place.
     """
-    options = options_of(group)
-    layers = [
-        [name for name in options if _is_given(context, name)],
-        [name for name in options if is_in_file(context, name) and not _is_given(context, name)],
-    ]
-    lower = {name for name in context.default_map or {} if not _is_given(context, name)}
-    for names in layers:
-        lower -= set(names)
-        for name in names:
-            option = options[name][1]
-            if not (replaced := [other for other in option.replaces if other in lower]):
-                continue
-            lower -= set(replaced)
-            values |= {other: default_of(group, other) for other in replaced}
-            told = [other for other in replaced if is_in_file(context, other)]
-            if told:  # what was asked for makes way; a run gives what was not
-                spelling = name.upper() if option.argument else flag_of(name, option)
-                keys = " and ".join(other.replace("_", "-") for other in told)
-                note(f"{spelling} replaces {keys} of the --config file")
-
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    """Return whether an option stands on the command line."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+    options, gone = options_of(group), set[str]()
+    for name in sorted(options, key=lambda name: source_of(context, name)):
+        plain, option = options[name]
+        here, value = source_of(context, name), values.get(name)
+        if here > Origin.FILE or name in gone:
+            continue
+        others: Iterable[str] = option.replaces
+        if is_kind(plain, Variant):
+            others = [other for other in plain.owners() if other not in plain.common()]
+        replaced = []
+        for other in others:
+            there = source_of(context, other)
+            another = option.replaces or _given(context, there).get(name, value) != value
+            if here < there < Origin.DEFAULT and other not in gone and another:
+                replaced.append(other)
+        gone.update(replaced)
+        values |= {other: default_of(group, other) for other in replaced if other in options}
+        values |= dict.fromkeys(other for other in replaced if other not in options)
+        # What was asked for makes way audibly; a run gives what was not.
+        told = [other for other in replaced if source_of(context, other) is Origin.FILE]
+        if told:
+            spelling = name.upper() if option.argument else flag_of(name, option)
+            kind = f" {value}" if is_kind(plain, Variant) else ""
+            keys = " and ".join(other.replace("_", "-") for other in told)
+            note(f"{spelling}{kind} replaces {keys} of the --config file")
 
 
 def origin(context: typer.Context, path: Path | None, message: str) -> str:
     """Return how a message about flags ends: those of them that the file gives."""
-    given = _given(context, FILE)
-    in_tables = {name for table in given.tables.values() for name in table}
     words = re.findall(r"--[\w-]+", message)
     flags = [
         flag
         for parameter in context.command.params
-        if parameter.name in {*given.values, *in_tables} and not _is_given(context, parameter.name)
+        if parameter.name and source_of(context, parameter.name) is Origin.FILE
         for flag in (*parameter.opts, *parameter.secondary_opts)
         if flag in words
     ]
     return f"; {path} gives {', '.join(flags)}" if flags else ""
 
 
-def config_file_parameter(
-    fields: dict[str, Any], words: dict[str, Mapping[str, int]], run_reader: RunReader | None
-) -> inspect.Parameter:
+def config_file_parameter(fields: Fields, run_reader: RunReader | None) -> inspect.Parameter:
     """Make ``--config``, which turns a file's values into the defaults of this command.
 
     Args:
-        fields: What a file may hold, and its type.
-        words: What may stand there for a number.
+        fields: What a file may hold.
         run_reader: Reads the ``config.json`` of a run; None where a command does not train.
     """
 
@@ -123,60 +123,52 @@ def config_file_parameter(
         if path is None or context.resilient_parsing:
             return path
         if path.suffix != ".json":
-            given = read_options(path, _parse(path), fields, words)
+            given = read_options(path, _parse(path), fields)
         elif run_reader is not None:
-            given = read_options(path, run_reader(path), fields, words)
+            given = read_options(path, run_reader(path), fields)
         else:
             raise OptionError(
                 f"--config {path}: a run's config.json is for nmtflex train and finetune; write "
                 f"the options as a TOML file"
             )
-        remember(context, FILE, given)
+        remember(context, Origin.FILE, given)
         return path
 
-    families = [name for name, plain in fields.items() if is_kind(plain, Variant)]
-    inside = f", those of a kind in the {' or '.join(families)} table" if families else ""
     run = ", or the config.json of a run" if run_reader else ""
     info = typer.Option(
         "--config",
         "-c",
-        help=f"TOML file of options, named as the flags are{inside}{run}; a flag wins over it.",
+        help=f"TOML file of options, named as the flags are{run}; a flag wins over it.",
         is_eager=True,
         callback=read,
     )
-    return inspect.Parameter(
-        "config",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[Path | None, info],
-    )
+    return keyword("config", Annotated[Path | None, info], None)
 
 
-def read_options(
-    path: Path, found: dict[str, Any], fields: dict[str, Any], words: dict[str, Mapping[str, int]]
-) -> Given:
-    """Check the options that a file holds: the values of plain ones and of kinds, and tables.
+def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """Return a parameter that Typer makes an option of."""
+    only = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, only, default=default, annotation=annotation)
+
+
+def read_options(path: Path, found: dict[str, Any], fields: Fields) -> dict[str, Any]:
+    """Check the options that a file holds; return them as flags give them.
+
+    Options of a kind stand in the table of their family, or beside it.
 
     Raises:
         OptionError: An unknown option or a value that it does not take.
     """
-    values: dict[str, Any] = {}
-    tables: Tables = {}
-    for key, value in found.items():
-        name = key.replace("-", "_")
-        try:
+    values = {}
+    try:
+        for key, value in found.items():
+            name = key.replace("-", "_")
             if name not in fields:
-                raise OptionError(f"unknown option {key!r}{_remedy(name, fields)}")
-            if is_kind(fields[name], Variant):
-                tables[name] = _table(name, fields[name], value)
-                values[name] = tables[name]["kind"]
-            elif isinstance(value, str) and value in words.get(name, {}):
-                values[name] = value
-            else:
-                values[name] = _value(name, fields[name], value)
-        except OptionError as error:
-            raise OptionError(f"{path}: {error}") from error
-    return Given(values, tables)
+                raise OptionError(f"unknown option {key!r}{nearest(name, fields)}")
+            values[name] = _checked(name, *fields[name], value)
+        return flattened(values)
+    except OptionError as error:
+        raise OptionError(f"{path}: {error}") from error
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -214,27 +206,20 @@ def _check_integers(value: Any) -> None:
             _check_integers(part)
 
 
-def _remedy(name: str, fields: dict[str, Any]) -> str:
-    """Return how a message about an unknown option ends: where it belongs, or what was meant."""
-    for family, plain in fields.items():
-        if is_kind(plain, Variant) and name in plain.owners():
-            return f"; it belongs in the [{family}] table"
-    return nearest(name, fields)
+def _checked(name: str, plain: Any, option: Opt, value: Any) -> Any:
+    """Return the value of an option, as Typer reads it; of a family a table.
 
-
-def _table(name: str, family: type[Variant], value: Any) -> dict[str, Any]:
-    """Return the options of a kind, given as a table or as its name alone."""
-    table = value if isinstance(value, dict) else {"kind": value}
-    table = {key.replace("-", "_"): item for key, item in table.items()}
-    revive(name, family, table)
-    return table
-
-
-def _value(name: str, plain: Any, value: Any) -> Any:
-    """Return the value of a plain option, as Typer reads it."""
-    if type(value) in (int, float) and plain in (str, str | None):
+    Raises:
+        OptionError: The option does not take it.
+    """
+    if is_kind(plain, Variant):
+        table = value if isinstance(value, dict) else {"kind": value}
+        value = {key.replace("-", "_"): item for key, item in table.items()}
+    elif type(value) in (int, float) and plain in (str, str | None):
         value = str(value)  # validate-every = 500, tau = 1.2, without quotes
-    if get_origin(plain) is list and not isinstance(value, list):
+    elif isinstance(value, str) and value in option.words:
+        return value
+    elif get_origin(plain) is list and not isinstance(value, list):
         value = [value]
     revive(name, plain, value)
     return value

@@ -27,7 +27,7 @@ from nmtflex.text.visible import counted
 if TYPE_CHECKING:
     from nmtflex.decoding.translator import Opened
     from nmtflex.scoring.evaluation import Evaluation, Scorer
-    from nmtflex.scoring.report import Report
+    from nmtflex.scoring.report import ScoreReport
     from nmtflex.scoring.texts import Text
 
 
@@ -217,9 +217,9 @@ def _test_data(config: EvalConfig) -> _Data:
     return _Data(str(config.source), sources, files, facts)
 
 
-def _report(scored: _Scored, config: EvalConfig) -> Report:
+def _report(scored: _Scored, config: EvalConfig) -> ScoreReport:
     """Compare the systems, and score by length, where that is asked for."""
-    from nmtflex.scoring.report import Report
+    from nmtflex.scoring.report import ScoreReport
     from nmtflex.scoring.significance import Resampling
 
     comparisons = []
@@ -239,7 +239,7 @@ def _report(scored: _Scored, config: EvalConfig) -> Report:
             name: scored.scorer.by_length(output, lengths)
             for name, output in scored.outputs.items()
         }
-    return Report(systems=scored.evaluations, comparisons=comparisons, buckets=buckets)
+    return ScoreReport(systems=scored.evaluations, comparisons=comparisons, buckets=buckets)
 
 
 def _write_sentence_scores(scored: _Scored, path: Path | None) -> dict[str, Any]:

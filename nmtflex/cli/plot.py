@@ -75,11 +75,11 @@ def _check(
 def write_figure(figure: Figure, path: Path) -> None:
     """Write a figure, and warn of characters that come out as boxes."""
     from nmtflex.figures.figures import save
-    from nmtflex.figures.fonts import describe
+    from nmtflex.figures.fonts import describe_font
 
     missing = save(figure, path)
     if missing and path.suffix != ".svg":  # whose reader has other fonts
         note(
-            f"warning: {path}: no font here has {describe(missing)}, drawn as boxes; install a "
-            f"font that has them, or write an .svg, which leaves fonts to the reader"
+            f"warning: {path}: no font here has {describe_font(missing)}, drawn as boxes; install "
+            f"a font that has them, or write an .svg, which leaves fonts to the reader"
         )

@@ -48,12 +48,12 @@ def report(
     check_writable(config.out, "--out")
     from nmtflex.evaluation.run_scores import chosen_split
     from nmtflex.evaluation.runs import Decoding
-    from nmtflex.report.collect import Wanted, collect
+    from nmtflex.report.collect import ReportTask, collect
     from nmtflex.report.page import check_plotly, render
 
     check_plotly()
     decoding = Decoding(search, threshold, batch, device)
-    wanted = Wanted(
+    wanted = ReportTask(
         split=chosen_split(config.runs, config.split, note),
         sentences=config.sentences,
         scores=scores,

@@ -10,7 +10,14 @@ from typing import Any
 
 import typer
 
-from nmtflex.cli.config_file import RUN, RunReader, is_in_file, read_options, remember
+from nmtflex.cli.config_file import (
+    Fields,
+    Origin,
+    RunReader,
+    read_options,
+    remember,
+    source_of,
+)
 from nmtflex.config import (
     Config,
     DeviceConfig,
@@ -19,6 +26,7 @@ from nmtflex.config import (
     TrainConfig,
     is_kind,
     options_of,
+    upgraded,
 )
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import read_json
@@ -30,16 +38,14 @@ SECTIONS = {LoopConfig: "train", ModelConfig: "model", DeviceConfig: "device"}
 def take_from_run(
     parameters: list[inspect.Parameter],
     groups: list[type[Config]],
-    fields: dict[str, Any],
-    words: dict[str, Mapping[str, int]],
+    fields: Fields,
 ) -> RunReader | None:
     """Let ``--run`` of an existing run give every option of a training that is not given.
 
     Args:
         parameters: Of the command; that of ``--run`` is changed in place.
         groups: Its groups of options.
-        fields: All options, and their types.
-        words: What may stand there for a number.
+        fields: All options.
 
     Returns:
         What reads the ``config.json`` of a run; None where the command does not train one.
@@ -59,7 +65,7 @@ def take_from_run(
         config = path / "config.json"
         if not context.resilient_parsing and config.is_file():
             check_made_by(path, read_json(config, RunError), command)
-            remember(context, RUN, read_options(config, reader(config), fields, words))
+            remember(context, Origin.RUN, read_options(config, reader(config), fields))
         return path
 
     own = next(parameter for parameter in parameters if parameter.name == "run")
@@ -77,6 +83,10 @@ def _read(command: str, sections: dict[str, type[Config]], path: Path) -> dict[s
     config = read_json(path, OptionError)
     if (made := maker_of(config)) not in (command, "average"):
         raise OptionError(f"{path} is of a run that nmtflex {made} made, not {command}")
+    try:
+        config = upgraded(config)
+    except (KeyError, TypeError) as error:
+        raise OptionError(f"{path} is not the config.json of a run, or damaged: {error}") from error
     found: dict[str, Any] = {}
     for section, group in sections.items():
         values = config.get(section)
@@ -98,11 +108,8 @@ def check_folders(context: typer.Context, group: type[Config], values: Mapping[s
         OptionError: One is not.
     """
     for name, (_, option) in options_of(group).items():
-        source = context.get_parameter_source(name)
-        taken = source is not None and source.name == "DEFAULT_MAP"
-        if not (option.argument and taken) or is_in_file(context, name):
-            continue
-        if not Path(values[name]).is_dir():
+        taken = option.argument and source_of(context, name) is Origin.RUN
+        if taken and not Path(values[name]).is_dir():
             raise OptionError(
                 f"{values['run']} was made from {values[name]}, which is not there; give "
                 f"{name.upper()}"

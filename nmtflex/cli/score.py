@@ -38,7 +38,7 @@ def score(
     source, tab, target. A line is segmented anew, and unknown words count as the unknown token.
     """
     from nmtflex.corpus.readers import STANDARD_INPUT, read_pairs, read_stream
-    from nmtflex.decoding.forced import PairScore, score_lines, split_columns
+    from nmtflex.decoding.forced import PairScore, score_pairs, split_columns
     from nmtflex.model.inference import make_ready
     from nmtflex.runs.run import load_run
     from nmtflex.runs.threshold import run_threshold, under
@@ -67,6 +67,6 @@ def score(
     opened = load_run(run, device)
     model = under(opened, run_threshold(opened, threshold.tau))
     make_ready(opened.model, batch.int8)
-    scores = score_lines([model], opened.pipeline, pairs, batch.batch_sentences)
+    scores = score_pairs([model], opened.pipeline, pairs, batch.batch_sentences)
     for index, pair in enumerate(scores):
         write_line(as_text(index, pair))

@@ -14,7 +14,7 @@ from nmtflex.errors import RunError
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
-    from nmtflex.runs.metrics import Row
+    from nmtflex.runs.metrics import MetricsRow
     from nmtflex.runs.run import RunFolder
     from nmtflex.training.loop import Trainer
     from nmtflex.training.progress import Progress
@@ -117,7 +117,7 @@ def _best(folder: RunFolder, progress: Progress) -> str:
     return f"; best at update {progress.best_update:,}{words}"
 
 
-def _validations(folder: RunFolder) -> list[Row]:
+def _validations(folder: RunFolder) -> list[MetricsRow]:
     """Return the validations so far, as ``metrics.csv`` has them."""
     from nmtflex.runs.metrics import read_metrics
 

@@ -11,11 +11,14 @@ from nmtflex.config.attention import (
 )
 from nmtflex.config.base import (
     FORMAT,
+    RUN_FORMAT,
     Config,
     Opt,
     Variant,
+    all_options_of,
     default_of,
     flag_of,
+    flattened,
     is_kind,
     nearest,
     options_of,
@@ -28,6 +31,12 @@ from nmtflex.config.corpus import (
     GenerateZipfConfig,
     PreprocessConfig,
 )
+from nmtflex.config.decoder import (
+    BahdanauConfig,
+    DecoderConfig,
+    LuongConfig,
+    RecurrentDecoderConfig,
+)
 from nmtflex.config.decoding import (
     BatchConfig,
     DeviceConfig,
@@ -37,7 +46,9 @@ from nmtflex.config.decoding import (
     ThresholdConfig,
     tau_fault,
 )
+from nmtflex.config.encoder import EncoderConfig, RecurrentEncoderConfig
 from nmtflex.config.model import ModelConfig
+from nmtflex.config.old_runs import upgraded
 from nmtflex.config.plot import (
     AttentionFigure,
     AutoFigure,
@@ -59,62 +70,3 @@ from nmtflex.config.report import ReportConfig
 from nmtflex.config.scoring import EvalConfig, ScoreConfig
 from nmtflex.config.text import DetokenizeConfig, TokenizeConfig, describe_tokenizer
 from nmtflex.config.training import AUTO, AverageConfig, FinetuneConfig, LoopConfig, TrainConfig
-
-__all__ = [
-    "AUTO",
-    "FORMAT",
-    "AttentionConfig",
-    "AttentionFigure",
-    "AutoFigure",
-    "AverageConfig",
-    "BatchConfig",
-    "BenchConfig",
-    "ByLengthFigure",
-    "Config",
-    "DetokenizeConfig",
-    "DeviceConfig",
-    "EncodingFigure",
-    "EvalConfig",
-    "FigureConfig",
-    "FinetuneConfig",
-    "FlexibleConfig",
-    "FocusFigure",
-    "GateFigure",
-    "GenerateCopyConfig",
-    "GenerateToyConfig",
-    "GenerateZipfConfig",
-    "GlobalConfig",
-    "LearningFigure",
-    "LengthFigure",
-    "LocalMConfig",
-    "LocalPConfig",
-    "LoopConfig",
-    "MemoryConfig",
-    "MemoryFigure",
-    "ModelConfig",
-    "NoneConfig",
-    "Opt",
-    "OutputConfig",
-    "PlotConfig",
-    "PreprocessConfig",
-    "ProcessConfig",
-    "ReportConfig",
-    "ScoreConfig",
-    "SearchConfig",
-    "SecondsFigure",
-    "SentenceFigure",
-    "SweepConfig",
-    "ThresholdConfig",
-    "TokenizeConfig",
-    "TradeOffFigure",
-    "TrainConfig",
-    "Variant",
-    "default_of",
-    "describe_tokenizer",
-    "flag_of",
-    "is_kind",
-    "nearest",
-    "options_of",
-    "revive",
-    "tau_fault",
-]

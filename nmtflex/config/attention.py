@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from nmtflex.config.base import Opt, Variant
+from nmtflex.config.base import MOST_UNITS, Opt, Variant
 
 if TYPE_CHECKING:
     from nmtflex.config.model import ModelConfig
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class AttentionConfig(Variant):
     """Options of an attention mechanism; one subclass each."""
 
-    usual_decoder: ClassVar[Literal["bahdanau", "luong"]] = "bahdanau"
+    usual_decoder: ClassVar[str] = "bahdanau"
 
     @property
     def has_hidden_units(self) -> bool:
@@ -27,10 +27,6 @@ class AttentionConfig(Variant):
         if model.attention_size and not self.has_hidden_units:
             return [f"--attention-size {model.attention_size} has no effect on {self.in_words()}"]
         return []
-
-    def least_weights(self, decoder_size: int) -> int:
-        """Return a number of weights that the mechanism has at least, from its own options."""
-        return 0
 
     def in_words(self) -> str:
         """Return the flags that chose this mechanism, for messages."""
@@ -61,12 +57,12 @@ class ScoredConfig(AttentionConfig):
 
     def faults_in(self, model: ModelConfig) -> list[str]:
         """Dot products need vectors of one size."""
-        states = 2 * model.encoder_size
+        states, size = model.encoder.states_size, model.decoder.decoder_size
         faults = AttentionConfig.faults_in(self, model)
-        if self.score == "dot" and model.decoder_size != states:
+        if self.score == "dot" and size != states:
             faults.append(
-                f"--score dot needs --decoder-size equal to twice --encoder-size "
-                f"({states}), not {model.decoder_size}; or use --score general"
+                f"--score dot needs --decoder-size equal to the units of an encoder state "
+                f"({states}), not {size}; or use --score general"
             )
         return faults
 
@@ -145,10 +141,16 @@ class MemoryConfig(AttentionConfig):
     """Options of fixed-size memory attention (Britz, Guan and Luong)."""
 
     kind: ClassVar[str] = "memory"
-    usual_decoder: ClassVar[Literal["bahdanau", "luong"]] = "luong"
+    usual_decoder: ClassVar[str] = "luong"
 
     K: Annotated[
-        int, Opt("Vectors that stand for the source (the paper: 32 and 64).", ge=1, flag="--K")
+        int,
+        Opt(
+            "Vectors that stand for the source (the paper: 32 and 64).",
+            ge=1,
+            le=MOST_UNITS,
+            flag="--K",
+        ),
     ] = 32
     position_encoding: Annotated[
         bool, Opt("Draw early slots to the beginning of the source, late ones to its end (eq. 11).")
@@ -160,7 +162,3 @@ class MemoryConfig(AttentionConfig):
     decoder_scoring: Annotated[
         Literal["softmax", "sigmoid"], Opt("What weighs the slots at a step of the decoder.")
     ] = "softmax"
-
-    def least_weights(self, decoder_size: int) -> int:
-        """K rows over the decoder's units."""
-        return self.K * decoder_size

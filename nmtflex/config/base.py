@@ -29,7 +29,10 @@ from nmtflex.config.synonyms import plain_name, synonyms
 from nmtflex.errors import OptionError
 
 TOO_LARGE = 2**63  # whole numbers of files from here on are none that an option takes
-FORMAT = 1  # of prepared folders and of runs; a reader refuses what is newer
+Kinds = Mapping[str, "type[Variant]"]  # the family, or the chosen kind, of each such field
+MOST_UNITS = 10**8  # of a layer; torch cannot count the weights of a matrix of ever so many
+FORMAT = 1  # of prepared folders; a reader refuses what is newer
+RUN_FORMAT = 2  # of runs, alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,36 @@ def default_of(config: type[Config], name: str) -> Any:
     return field.default if factory is dataclasses.MISSING else factory()
 
 
+def families_of(config: type[Config]) -> dict[str, type[Variant]]:
+    """Map those fields of a config class that choose among kinds to their families."""
+    options = options_of(config).items()
+    return {name: plain for name, (plain, _) in options if is_kind(plain, Variant)}
+
+
+def all_options_of(config: type[Config]) -> dict[str, tuple[Any, Opt]]:
+    """Map each option of a config class to its plain type and its ``Opt``; those of kinds too."""
+    found = dict(options_of(config))
+    for family in families_of(config).values():
+        for kind in family.variants().values():
+            found = options_of(kind) | found
+    return found
+
+
+def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with those of tables among them, and a table's kind under its name.
+
+    Raises:
+        OptionError: Two tables give an option two values.
+    """
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        table = {"kind": value} | (value if isinstance(value, dict) else {})
+        for key, item in {name: table.pop("kind"), **table}.items():
+            if found.setdefault(key, item) != item:
+                raise OptionError(f"option {key!r} is given twice, as {found[key]!r} and {item!r}")
+    return found
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
     """Base of all option groups: checks bounds, saves and reloads itself."""
@@ -121,6 +154,47 @@ class Config:
         """Return the faults that concern several fields together."""
         return []
 
+    def given(self, why: Mapping[str, str]) -> list[str]:
+        """Say of options that differ from their defaults why they should not; ``why`` by name."""
+        faults = []
+        for name, reason in why.items():
+            if (value := getattr(self, name)) == default_of(type(self), name):
+                continue
+            flag = flag_of(name, options_of(type(self))[name][1])
+            shown = value if isinstance(value, list) else ["" if isinstance(value, bool) else value]
+            faults += [" ".join(filter(None, (flag, str(one), reason))) for one in shown]
+        return faults
+
+    @classmethod
+    def from_flat(cls, **values: Any) -> Self:
+        """Build from options as flags give them, those of kinds among the others.
+
+        Args:
+            values: By name; of a family the name of a kind or a ready variant. None is an option of
+                a kind, or a kind, that is not given.
+
+        Raises:
+            OptionError: A value is wrong, or an option is of a kind that was not chosen.
+        """
+        fields = {name: value for name, value in values.items() if name in options_of(cls)}
+        rest = sorted(values.keys() - fields)
+        given = {name: values[name] for name in rest if values[name] is not None}
+        families, kinds = families_of(cls), dict[str, type[Variant]]()
+        for name, family in families.items():
+            chosen = fields.get(name) or default_of(cls, name)
+            kind = chosen.kind if isinstance(chosen, Variant) else chosen
+            kinds[name] = family.named(name, family.kind_for(kind, given, kinds))
+        for name in given:
+            if not any(name in options_of(kind) for kind in kinds.values()):
+                raise OptionError(_stranger(name, families, kinds))
+        for name, kind in kinds.items():
+            own = {key: value for key, value in given.items() if key in options_of(kind)}
+            ready = fields.get(name)
+            if isinstance(ready, Variant):
+                own = Config.to_dict(ready) | own
+            fields[name] = kind.from_dict(own)
+        return cls(**fields)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types; a variant carries its ``kind``."""
         return {name: _plain(getattr(self, name)) for name in options_of(type(self))}
@@ -136,10 +210,9 @@ class Config:
         if unknown := set(values) - set(options):
             name = min(unknown)
             raise OptionError(f"unknown option {name!r}{nearest(name, options)}")
-        for field in dataclasses.fields(cls):
-            optional = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
-            if field.name not in values and not optional:
-                raise OptionError(f"option {field.name!r} is missing")
+        for name in sorted(options.keys() - values):
+            if default_of(cls, name) is dataclasses.MISSING:
+                raise OptionError(f"option {name!r} is missing")
         return cls(**{name: revive(name, options[name][0], values[name]) for name in values})
 
 
@@ -190,19 +263,26 @@ def _revive_variant(name: str, family: type[Variant], value: Any) -> Variant:
         raise OptionError(f"option {name!r} needs a kind ({', '.join(kinds)}), not {_shown(value)}")
     if "kind" not in value:
         raise OptionError(f"option {name!r} needs a kind ({', '.join(kinds)})")
-    kind = value["kind"]
-    if kind not in list(kinds):
-        raise OptionError(
-            f"option {name!r} must be one of {', '.join(kinds)}, not {_shown(kind)}"
-            f"{nearest(str(kind), kinds)}"
-        )
-    own = options_of(kinds[kind])
+    variant = family.named(name, value["kind"])
     for key in value:
-        if key not in own and (owners := family.owners().get(key)):
+        if key not in options_of(variant) and (owners := family.owners().get(key)):
             raise OptionError(
-                f"option {key!r} belongs to {name} {' and '.join(owners)}, not to {kind}"
+                f"option {key!r} belongs to {name} {' and '.join(owners)}, not to {variant.kind}"
             )
-    return kinds[kind].from_dict({key: item for key, item in value.items() if key != "kind"})
+    return variant.from_dict({key: item for key, item in value.items() if key != "kind"})
+
+
+def _stranger(name: str, families: Kinds, kinds: Kinds) -> str:
+    """Say of an option which kinds have it, and that they were not chosen."""
+    for family, plain in families.items():
+        if owners := plain.owners().get(name):
+            own = options_of(kinds[family]).items()
+            flag = flag_of(name, options_of(plain.variants()[owners[0]])[name][1])
+            return (
+                f"{flag} belongs to --{family} {' and '.join(owners)}, not to "
+                f"{kinds[family].kind}{nearest(flag, [flag_of(key, one) for key, (_, one) in own])}"
+            )
+    return f"unknown option {name!r}"
 
 
 def _number(name: str, plain: type[int | float], value: int) -> int | float:
@@ -256,6 +336,17 @@ class Variant(Config):
         return found
 
     @classmethod
+    def named(cls, name: str, kind: Any) -> type[Self]:
+        """Return the class of a kind; an OptionError that gives the field's name if none has it."""
+        kinds = cls.variants()
+        if kind not in list(kinds):
+            raise OptionError(
+                f"option {name!r} must be one of {', '.join(kinds)}, not {_shown(kind)}"
+                f"{nearest(str(kind), kinds)}"
+            )
+        return kinds[kind]
+
+    @classmethod
     def owners(cls) -> dict[str, list[str]]:
         """Map every option of any kind to the kinds that have it."""
         found: dict[str, list[str]] = {}
@@ -265,8 +356,16 @@ class Variant(Config):
         return found
 
     @classmethod
-    def kind_for(cls, kind: str, given: Collection[str]) -> str:
-        """Return the kind that is meant where ``kind`` is chosen and these options are given."""
+    def common(cls) -> list[str]:
+        """Return the options that every kind has."""
+        return [name for name, kinds in cls.owners().items() if len(kinds) == len(cls.variants())]
+
+    @classmethod
+    def kind_for(cls, kind: str, given: Collection[str], others: Kinds) -> str:
+        """Return the kind that is meant: ``kind`` is empty without a choice and a default.
+
+        ``given`` are options of kinds, and ``others`` what the families before this one chose.
+        """
         return kind
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from nmtflex.config.base import Config, Opt, flag_of, options_of
+from nmtflex.config.base import Config, Opt
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,11 +114,7 @@ class BenchConfig(Config):
         faults = self._length_faults()
         if self.steps == 1 or (self.steps == 0 and not faults and 1 in self.source_lengths):
             faults.append("--steps must be at least 2: one for the end of sentence alone is none")
-        return faults + [
-            f"{flag_of(name, options_of(type(self))[name][1])} {value} {why}"
-            for name, why in idle.items()
-            if (value := getattr(self, name)) is not None
-        ]
+        return faults + self.given(idle)
 
     def _length_faults(self) -> list[str]:
         """Check that the lengths are numbers that rise."""

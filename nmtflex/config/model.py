@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from nmtflex.config.attention import AttentionConfig, GlobalConfig
-from nmtflex.config.base import Config, Opt
+from nmtflex.config.base import MOST_UNITS, Config, Opt
+from nmtflex.config.decoder import DecoderConfig
+from nmtflex.config.encoder import EncoderConfig, RecurrentEncoderConfig
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -14,22 +16,16 @@ class ModelConfig(Config):
     """The shape of the model."""
 
     attention: Annotated[AttentionConfig, Opt("Attention mechanism.")] = GlobalConfig()
+    encoder: Annotated[EncoderConfig, Opt("Encoder.")] = RecurrentEncoderConfig()
     decoder: Annotated[
-        Literal["bahdanau", "luong"] | None,
+        DecoderConfig,
         Opt(
             "bahdanau: context from the previous state, into the cell; luong: context from the "
             "new state, after the cell (default bahdanau; luong for memory attention)."
         ),
-    ] = None
-    cell: Annotated[Literal["lstm", "gru"], Opt("Recurrent cell of encoder and decoder.")] = "lstm"
+    ] = DecoderConfig()
     embedding_size: Annotated[
-        int, Opt("Units of a word embedding (Shu and Nakayama: 1000).", ge=1)
-    ] = 256
-    encoder_size: Annotated[
-        int, Opt("Units of an encoder layer, each direction (Shu and Nakayama: 1000).", ge=1)
-    ] = 256
-    decoder_size: Annotated[
-        int, Opt("Units of a decoder layer (Shu and Nakayama: 1000).", ge=1)
+        int, Opt("Units of a word embedding (Shu and Nakayama: 1000).", ge=1, le=MOST_UNITS)
     ] = 256
     attention_size: Annotated[
         int,
@@ -37,26 +33,17 @@ class ModelConfig(Config):
             "Units inside the additive score, the gate and the predicted centre; 0 takes the "
             "decoder size.",
             ge=0,
+            le=MOST_UNITS,
         ),
     ] = 0
-    encoder_layers: Annotated[int, Opt("Encoder layers (Britz et al.: 2).", ge=1)] = 1
-    decoder_layers: Annotated[int, Opt("Decoder layers (Britz et al.: 2).", ge=1)] = 1
     bottleneck: Annotated[
-        int, Opt("Linear units before the softmax; 0 for none (Shu and Nakayama: 600).", ge=0)
-    ] = 0
-    input_feeding: Annotated[
-        bool, Opt("luong: feed the last attentional vector into the next step.")
-    ] = True
-    attentional: Annotated[
-        bool, Opt("luong: predict from tanh(W [h; c]) instead of from [h; c].")
-    ] = True
-    deep_output: Annotated[
-        bool,
+        int,
         Opt(
-            "bahdanau: predict from the state, the previous word and the context (Bahdanau et al.) "
-            "instead of from the state alone (Shu and Nakayama)."
+            "Linear units before the softmax; 0 for none (Shu and Nakayama: 600).",
+            ge=0,
+            le=MOST_UNITS,
         ),
-    ] = False
+    ] = 0
     tie_embeddings: Annotated[
         Literal["none", "target", "all"],
         Opt(
@@ -73,50 +60,25 @@ class ModelConfig(Config):
 
     def __post_init__(self) -> None:
         """Take the decoder that the mechanism's paper has, unless one is named."""
-        if self.decoder is None:
-            object.__setattr__(self, "decoder", self.attention.usual_decoder)
+        if not self.decoder.kind:
+            usual = DecoderConfig.variants()[self.attention.usual_decoder]
+            object.__setattr__(self, "decoder", usual.from_dict(Config.to_dict(self.decoder)))
         Config.__post_init__(self)
 
     @property
     def key_size(self) -> int:
         """Units inside the additive score, the gate and the predicted centre."""
-        return self.attention_size or self.decoder_size
+        return self.attention_size or self.decoder.decoder_size
 
     @property
     def output_size(self) -> int:
         """Units that the output layer reads."""
-        if self.bottleneck:
-            return self.bottleneck
-        if self.decoder == "luong" and not self.attentional:
-            return self.decoder_size + self.attention.context_size(2 * self.encoder_size)
-        return self.decoder_size
-
-    def least_weights(self, source_size: int, target_size: int) -> int:
-        """Return a number of weights that the model has at least.
-
-        Args:
-            source_size: Entries of the source vocabulary.
-            target_size: Entries of the target vocabulary.
-        """
-        embedding, encoder, decoder = self.embedding_size, self.encoder_size, self.decoder_size
-        embedded = target_size if self.tie_embeddings == "all" else source_size + target_size
-        hidden = self.key_size * decoder if self.attention.has_hidden_units else 0
-        return (
-            embedded * embedding
-            + 2 * encoder * (embedding + self.encoder_layers * encoder)
-            + decoder * (embedding + self.decoder_layers * decoder + 2 * encoder)
-            + self.bottleneck * (target_size + decoder)
-            + hidden
-            + self.attention.least_weights(decoder)
-        )
+        context_size = self.attention.context_size(self.encoder.states_size)
+        return self.bottleneck or self.decoder.output_size(context_size)
 
     def validate(self) -> list[str]:
         """Check what concerns several options."""
         faults = self.attention.faults_in(self)
-        if self.decoder == "bahdanau" and not (self.input_feeding and self.attentional):
-            faults.append("--no-input-feeding and --no-attentional need --decoder luong")
-        if self.decoder == "luong" and self.deep_output:
-            faults.append("--deep-output needs --decoder bahdanau")
         if self.tie_embeddings != "none" and self.output_size != self.embedding_size:
             faults.append(
                 f"--tie-embeddings {self.tie_embeddings} needs an output layer that reads "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from nmtflex.config.base import Config, Opt, Variant, options_of
+from nmtflex.config.base import Config, Kinds, Opt, Variant, options_of
 
 ENDINGS = (".png", ".svg", ".pdf")
 METRICS = ("loss", "perplexity", "bleu", "gate", "cps")
@@ -21,7 +21,7 @@ class FigureConfig(Variant):
     of_one_run: ClassVar[bool] = False
 
     @classmethod
-    def kind_for(cls, kind: str, given: Collection[str]) -> str:
+    def kind_for(cls, kind: str, given: Collection[str], others: Kinds) -> str:
         """Of auto, return the one kind that has these options, if there is one."""
         kinds = [name for name, sub in cls.variants().items() if set(given) <= set(options_of(sub))]
         return kinds[0] if kind == "auto" and len(kinds) == 1 else kind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nmtflex.config.base import Config, Opt, flag_of, options_of
+from nmtflex.config.base import Config, Opt
 
 _SAMPLES = {"bootstrap": 1000, "randomisation": 10_000}
 _SEED = 12345  # sacrebleu's
@@ -130,7 +130,7 @@ class EvalConfig(Config):
                 "--significance randomisation compares systems: give several --hypothesis or "
                 "several runs; bootstrap gives the interval of one"
             )
-        return needs + [fault for name, why in idle.items() for fault in self._given(name, why)]
+        return needs + self.given(idle)
 
     def _run_faults(self) -> tuple[dict[str, str], list[str]]:
         """Map what is idle beside a run to the reason; and say what is missing."""
@@ -166,13 +166,6 @@ class EvalConfig(Config):
         if self.by_length and self.source is None:
             needs.append("--by-length needs --source FILE, which was translated")
         return idle, needs
-
-    def _given(self, name: str, why: str) -> list[str]:
-        """Return the fault that an option is given, once for each time, or nothing."""
-        value = getattr(self, name)
-        values = value if isinstance(value, list) else [] if value is None else [value]
-        flag = flag_of(name, options_of(type(self))[name][1])
-        return [f"{flag} {one} {why}" for one in values]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -244,9 +237,4 @@ class ScoreConfig(Config):
             idle |= dict.fromkeys(("kytea_model", "segmenter"), "without --wat ja")
         elif self.segmenter == "mecab":
             idle["kytea_model"] = "beside --segmenter mecab"
-        faults = []
-        for name, why in idle.items():
-            if value := getattr(self, name):
-                flag = flag_of(name, options_of(type(self))[name][1])
-                faults.append(f"{flag}{'' if value is True else f' {value}'} has no effect {why}")
-        return faults
+        return self.given({name: f"has no effect {why}" for name, why in idle.items()})

@@ -16,12 +16,25 @@ def given_words(group: type[Config], values: Mapping[str, Any]) -> list[str]:
         values: Plain JSON types by name, as ``Config.to_dict`` makes them; arguments are left out,
             and so is what the group does not know.
     """
-    return [
-        word
-        for name, (plain, option) in options_of(group).items()
-        if not option.argument and name in values and values[name] != plain_default(group, name)
-        for word in option_words(name, plain, option, values[name])
-    ]
+    return [word for words in _by_option(group, values).values() for word in words]
+
+
+def _by_option(group: type[Config], values: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the words of each option; one that two families have stands there once."""
+    found: dict[str, list[str]] = {}
+    for name, (plain, option) in options_of(group).items():
+        default = plain_default(group, name)
+        value = values.get(name, default)
+        if option.argument or value == default:
+            continue
+        if is_kind(plain, Variant) and isinstance(value, dict):
+            kinds, kind = plain.variants(), str(value.get("kind"))
+            if len(kinds) > 1:
+                found[name] = [flag_of(name, option), kind]
+            found |= _by_option(kinds[kind], value) if kind in kinds else {}
+        else:
+            found[name] = option_words(name, plain, option, value)
+    return found
 
 
 def plain_default(group: type[Config], name: str) -> Any:
@@ -35,12 +48,8 @@ def option_words(name: str, plain: Any, option: Opt, value: Any) -> list[str]:
     flag = flag_of(name, option)
     if is_kind(plain, Variant) and isinstance(value, dict):
         kind = str(value.get("kind"))
-        words = [flag, kind]
         variant = plain.variants().get(kind)
-        for key, (inner, own) in options_of(variant).items() if variant else ():
-            if value.get(key, default := plain_default(variant, key)) != default:
-                words += option_words(key, inner, own, value[key])
-        return words
+        return [flag, kind, *(given_words(variant, value) if variant else ())]
     if isinstance(value, bool):
         on, _, off = flag.partition("/")
         return [on if value else off or f"--no-{on[2:]}"]

@@ -17,7 +17,7 @@ import random
 from typing import NamedTuple
 
 from nmtflex.config import GenerateCopyConfig
-from nmtflex.corpus.parallel import Progress, Splits, numbered
+from nmtflex.corpus.parallel import OnProgress, Splits, numbered
 
 LANGUAGES = ("src", "tgt")
 
@@ -31,7 +31,7 @@ class CopyTask(NamedTuple):
     repeated: dict[str, int]
 
 
-def generate_copy(config: GenerateCopyConfig, progress: Progress = lambda *_: None) -> CopyTask:
+def generate_copy(config: GenerateCopyConfig, progress: OnProgress = lambda *_: None) -> CopyTask:
     """Draw the copy task; the same configuration draws the same sequences.
 
     Args:

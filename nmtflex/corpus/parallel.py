@@ -13,12 +13,12 @@ from nmtflex.text.visible import counted
 
 Pair = tuple[str, str]  # source line and target line
 Splits = dict[str, list[Pair]]  # split name to its pairs
-Progress = Callable[[str, int], None]  # told what is being done and how many pairs are done
+OnProgress = Callable[[str, int], None]  # told what is being done and how many pairs are done
 
 STEP = 1000  # pairs between two calls of it
 
 
-def numbered(size: int, stage: str, progress: Progress) -> Iterator[int]:
+def numbered(size: int, stage: str, progress: OnProgress) -> Iterator[int]:
     """Count the pairs of a stage from 0 on, and tell now and then how many are done."""
     for number in range(size):
         if not number % STEP:

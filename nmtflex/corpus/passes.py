@@ -25,7 +25,7 @@ class Tokenised(NamedTuple):
     dropped: Counter[str]
 
 
-class Encoded(NamedTuple):
+class EncodedText(NamedTuple):
     """A chunk's kept pairs as ids: a side's ids in one array, and the ids in each sentence."""
 
     ids: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
@@ -67,7 +67,7 @@ class Encode:
         self._pipeline = TextPipeline.load(folder)
         self._rules = rules
 
-    def __call__(self, lines: Lines) -> Encoded:
+    def __call__(self, lines: Lines) -> EncodedText:
         """Tokenise, filter and encode a chunk."""
         source, target = self._pipeline.source, self._pipeline.target
         pairs = list(zip(map(source.words, lines[0]), map(target.words, lines[1]), strict=True))
@@ -82,7 +82,7 @@ class Encode:
             dropped["subwords"] = fits.count(False)
             sources, targets = list(compress(sources, fits)), list(compress(targets, fits))
             lengths = list(map(len, sources)), list(map(len, targets))
-        return Encoded((_flat(sources), _flat(targets)), lengths, dropped)
+        return EncodedText((_flat(sources), _flat(targets)), lengths, dropped)
 
 
 def _flat(sentences: list[list[int]]) -> npt.NDArray[np.uint32]:

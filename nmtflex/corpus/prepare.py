@@ -36,10 +36,10 @@ from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
 from nmtflex.text.vocabulary import Vocabulary
 from nmtflex.workers import ordered_map
 
-Progress = Callable[[str, int], None]
+OnProgress = Callable[[str, int], None]
 
 
-def prepare(config: PreprocessConfig, progress: Progress = lambda *_: None) -> PreparedCorpus:
+def prepare(config: PreprocessConfig, progress: OnProgress = lambda *_: None) -> PreparedCorpus:
     """Make a prepared folder.
 
     Args:
@@ -66,7 +66,7 @@ def prepare(config: PreprocessConfig, progress: Progress = lambda *_: None) -> P
 class _Preparation:
     """One call of ``prepare``: the folder being made and what is known of it so far."""
 
-    def __init__(self, config: PreprocessConfig, folder: Path, progress: Progress) -> None:
+    def __init__(self, config: PreprocessConfig, folder: Path, progress: OnProgress) -> None:
         self.config = config
         self.folder = folder
         self.progress = progress

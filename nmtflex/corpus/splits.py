@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nmtflex.corpus.filters import REASONS
-from nmtflex.corpus.passes import Encoded, Tokenised
+from nmtflex.corpus.passes import EncodedText, Tokenised
 from nmtflex.corpus.store import SIDES, StoreWriter, id_type
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
@@ -24,7 +24,7 @@ class PairCount:
         self.kept = 0
         self.dropped: Counter[str] = Counter()
 
-    def add(self, chunk: Tokenised | Encoded) -> None:
+    def add(self, chunk: Tokenised | EncodedText) -> None:
         """Count a chunk's pairs."""
         self.kept += len(chunk.lengths[0])
         self.dropped.update(chunk.dropped)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import nmtflex
 from nmtflex.config import GenerateToyConfig
-from nmtflex.corpus.parallel import Pair, Progress, Splits, numbered
+from nmtflex.corpus.parallel import OnProgress, Pair, Splits, numbered
 from nmtflex.errors import DataError, OptionError
 
 LANGUAGES = ("en", "ja")
@@ -301,7 +301,7 @@ def toy_folder() -> Path:
 def generate_toy(
     config: GenerateToyConfig,
     grammar: Grammar | None = None,
-    progress: Progress = lambda *_: None,
+    progress: OnProgress = lambda *_: None,
 ) -> Splits:
     """Draw the splits: no English and no Japanese sentence stands in two pairs, whatever the split.
 

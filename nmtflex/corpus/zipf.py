@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtflex.config import GenerateZipfConfig
-from nmtflex.corpus.parallel import Progress, describe_split, open_splits
+from nmtflex.corpus.parallel import OnProgress, describe_split, open_splits
 
 LANGUAGES = ("src", "tgt")
 OFFSET = 2.7  # Mandelbrot's, for English
@@ -95,7 +95,7 @@ class Law:
         return words
 
 
-def generate_zipf(config: GenerateZipfConfig, progress: Progress = lambda *_: None) -> list[str]:
+def generate_zipf(config: GenerateZipfConfig, progress: OnProgress = lambda *_: None) -> list[str]:
     """Write the splits; the same configuration writes the same ones.
 
     Args:

@@ -99,7 +99,7 @@ def forced_steps(ensemble: Ensemble, targets: Sequence[Ids]) -> Iterator[Tensor]
         yield tokens
 
 
-def score_lines(
+def score_pairs(
     models: Sequence[StepModel],
     pipeline: TextPipeline,
     pairs: Iterable[tuple[str, str]],

@@ -121,7 +121,7 @@ def translate_lines(translator: Translator, sources: Sequence[str]) -> Translate
     return Translated(best, tally, time.perf_counter() - begin)
 
 
-def score_lines(scorer: Scorer, translated: Translated) -> tuple[Evaluation, Text]:
+def score_translated(scorer: Scorer, translated: Translated) -> tuple[Evaluation, Text]:
     """Return the scores of translations, and the text that was scored.
 
     Args:
@@ -156,7 +156,7 @@ def evaluate_run(
         DataError: The numbers of sentences differ.
         RunError: The model is broken.
     """
-    return score_lines(scorer, translate_lines(translator, sources))
+    return score_translated(scorer, translate_lines(translator, sources))
 
 
 def with_model(config: ScoreConfig, folder: RunFolder) -> ScoreConfig:

@@ -94,7 +94,10 @@ def model_facts(model: dict[str, Any] | None, more: str = "") -> dict[str, str]:
         return {"attention": "", "decoder": ""}
     kind = model["attention"]["kind"]
     kind = "no" if kind == NoneConfig.kind else kind
-    return {"attention": f"{kind} attention{more}", "decoder": f"{model['decoder']} decoder"}
+    return {
+        "attention": f"{kind} attention{more}",
+        "decoder": f"{model['decoder']['kind']} decoder",
+    }
 
 
 def names(paths: Sequence[Path]) -> list[str]:

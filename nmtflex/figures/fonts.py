@@ -13,7 +13,7 @@ GENERIC = "sans-serif"  # of whoever reads an SVG without them
 _JAPANESE = ("matplotlib_fontja", "fonts/ipaexg.ttf")
 
 
-def register() -> None:
+def register_fonts() -> None:
     """Make the Japanese font known to matplotlib, if its package is there.
 
     The package's own import would change the fonts of every figure of the process.
@@ -73,7 +73,7 @@ def _code_points(path: str) -> frozenset[int]:
     return frozenset(get_font(path).get_charmap())
 
 
-def describe(characters: str, most: int = 5) -> str:
+def describe_font(characters: str, most: int = 5) -> str:
     """Name characters for a message: ``'😀' (U+1F600)``, and how many more."""
     named = [f"{character!r} (U+{ord(character):04X})" for character in characters[:most]]
     more = len(characters) - most

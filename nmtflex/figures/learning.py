@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmtflex.errors import OptionError, RunError
 from nmtflex.figures.style import canvas, head, legend, legend_label, line_style, look
-from nmtflex.runs.metrics import Row
+from nmtflex.runs.metrics import MetricsRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,11 +25,11 @@ USUAL = ("loss", "perplexity", "bleu")
 STEEP = 20  # ratio of a metric's values from which its axis is logarithmic
 LONG = 3 * 3600  # seconds from which time is told in hours
 
-Named = Sequence[tuple[str, Sequence[Row]]]  # what runs reported, each with its name
+Named = Sequence[tuple[str, Sequence[MetricsRow]]]  # what runs reported, each with its name
 
 
 def points(
-    rows: Sequence[Row], metric: str, split: str, by_time: bool
+    rows: Sequence[MetricsRow], metric: str, split: str, by_time: bool
 ) -> tuple[list[float], list[float]]:
     """Return where a curve goes: updates or seconds, and the values of a metric."""
     column = METRICS[metric][0]
@@ -46,7 +46,7 @@ def present(runs: Named, asked: Sequence[str] | None) -> list[str]:
         RunError: There are no usual ones.
     """
 
-    def has(rows: Sequence[Row], metric: str) -> bool:
+    def has(rows: Sequence[MetricsRow], metric: str) -> bool:
         return any(METRICS[metric][0] in row.values for row in rows)
 
     if asked is None:
@@ -104,7 +104,7 @@ def _powers(axes: Axes) -> None:
 
 def _draw_run(
     axes: Axes,
-    rows: Sequence[Row],
+    rows: Sequence[MetricsRow],
     metric: str,
     by_time: bool,
     seconds: int,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-from nmtflex.figures.fonts import FAMILIES, GENERIC, register
+from nmtflex.figures.fonts import FAMILIES, GENERIC, register_fonts
 from nmtflex.text.visible import visible
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def look() -> Iterator[None]:
     """Make a function draw, or save, in the style of all figures: a decorator."""
     import matplotlib as mpl
 
-    register()
+    register_fonts()
     settings: dict[Any, Any] = {
         "font.family": [*FAMILIES, GENERIC],
         "font.sans-serif": [FAMILIES[0]],

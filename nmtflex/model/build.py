@@ -1,15 +1,22 @@
-"""From options to a model with fresh weights."""
+"""From options to a model with fresh weights: the one place that knows which class a kind is."""
 
 from __future__ import annotations
 
 from nmtflex.attention import Sizes, build_attention
-from nmtflex.config import ModelConfig
+from nmtflex.config import (
+    BahdanauConfig,
+    LuongConfig,
+    ModelConfig,
+    RecurrentDecoderConfig,
+    RecurrentEncoderConfig,
+)
 from nmtflex.layers.cells import Stack
 from nmtflex.layers.embedding import Embedding
 from nmtflex.layers.output import OutputLayer
 from nmtflex.model.decoders.bahdanau import BahdanauDecoder, DeepOutput
 from nmtflex.model.decoders.base import Decoder
 from nmtflex.model.decoders.luong import LuongDecoder
+from nmtflex.model.encoders.base import Encoder
 from nmtflex.model.encoders.recurrent import RecurrentEncoder
 from nmtflex.model.seq2seq import Seq2Seq
 
@@ -40,9 +47,7 @@ def build_model(
     source_embedding = target_embedding
     if tie != "all":
         source_embedding = Embedding(source_size, width, tied=False)
-    encoder = RecurrentEncoder(
-        source_embedding, config.cell, config.encoder_size, config.encoder_layers, config.dropout
-    )
+    encoder = _build_encoder(config, source_embedding)
     tied = None if tie == "none" else target_embedding
     decoder = _build_decoder(config, encoder.size, source_length)
     output = OutputLayer(
@@ -51,35 +56,38 @@ def build_model(
     return Seq2Seq(encoder, decoder, target_embedding, output, autocast)
 
 
+def _build_encoder(config: ModelConfig, embedding: Embedding) -> Encoder:
+    """Build the encoder that the options name."""
+    own = config.encoder
+    if isinstance(own, RecurrentEncoderConfig):
+        return RecurrentEncoder(
+            embedding, own.cell, own.encoder_size, own.encoder_layers, config.dropout
+        )
+    raise ValueError(f"no encoder for {own}")
+
+
 def _build_decoder(config: ModelConfig, states_size: int, source_length: int) -> Decoder:
-    """Build the decoder that the options name, on encoder states of some units."""
-    size = config.decoder_size
-    sizes = Sizes(size, config.embedding_size, states_size, config.key_size, source_length)
+    """Build the decoder that the options name, for encoder states of ``states_size`` units."""
+    own, width, size = config.decoder, config.embedding_size, config.decoder.decoder_size
+    sizes = Sizes(size, width, states_size, config.key_size, source_length)
     attention = build_attention(config.attention, sizes)
     context_size = attention.context_size
 
-    def stack(extra_size: int) -> Stack:
-        return Stack(
-            config.cell,
-            config.embedding_size,
-            extra_size,
-            size,
-            config.decoder_layers,
-            config.dropout,
-        )
+    def stack(own: RecurrentDecoderConfig, extra_size: int) -> Stack:
+        return Stack(own.cell, width, extra_size, size, own.decoder_layers, config.dropout)
 
-    if config.decoder == "bahdanau":
-        deep = None
-        if config.deep_output:
-            deep = DeepOutput(config.embedding_size, context_size, size)
-        return BahdanauDecoder(stack(context_size), attention, states_size, size, deep)
-    fed_size = (size if config.attentional else context_size) if config.input_feeding else 0
-    return LuongDecoder(
-        stack(fed_size),
-        attention,
-        states_size,
-        size,
-        size if config.attentional else size + context_size,
-        config.attentional,
-        fed_size,
-    )
+    if isinstance(own, BahdanauConfig):
+        deep = DeepOutput(width, context_size, size) if own.deep_output else None
+        return BahdanauDecoder(stack(own, context_size), attention, states_size, size, deep)
+    if isinstance(own, LuongConfig):
+        fed_size = (size if own.attentional else context_size) if own.input_feeding else 0
+        return LuongDecoder(
+            stack(own, fed_size),
+            attention,
+            states_size,
+            size,
+            own.output_size(context_size),
+            own.attentional,
+            fed_size,
+        )
+    raise ValueError(f"no decoder for {own}")

@@ -19,7 +19,7 @@ from nmtflex.decoding.traces import Numbers, SentenceTrace
 from nmtflex.decoding.translator import WARM_UP, Opened, Translation
 from nmtflex.evaluation.run_scores import (
     run_scorer,
-    score_lines,
+    score_translated,
     split_files,
     translate_lines,
     with_model,
@@ -35,7 +35,7 @@ from nmtflex.text.visible import counted
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ReportTask:
     """What to collect.
 
     Args:
@@ -67,7 +67,7 @@ class _OfRun(NamedTuple):
 
 
 def collect(
-    paths: Sequence[Path], wanted: Wanted, report: Callable[[str], None] = lambda _: None
+    paths: Sequence[Path], wanted: ReportTask, report: Callable[[str], None] = lambda _: None
 ) -> Collected:
     """Translate a split with each run, score it, and gather what else the runs have to tell.
 
@@ -123,7 +123,7 @@ def _of_run(
     name: str,
     sources: Sequence[str],
     references: Sequence[str],
-    wanted: Wanted,
+    wanted: ReportTask,
 ) -> _OfRun:
     run, translator, _ = opened
     file = str(split_files(run.folder.raw, wanted.split)[1])
@@ -132,7 +132,7 @@ def _of_run(
     translator.translate(sources[:WARM_UP])
     with Stopwatch(run.model) as clock:
         translated = translate_lines(translator, sources)
-    evaluation, output = score_lines(scorer, translated)
+    evaluation, output = score_translated(scorer, translated)
     intervals = {row.metric: row for row in scorer.compare({name: output}, Resampling())}
     lengths = [len(translator.pipeline.source.words(line)) for line in sources]
     by_sentence, _ = scorer.by_sentence(output)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import safetensors
 
 from nmtflex.config import (
     Config,
@@ -22,6 +21,7 @@ from nmtflex.files import read_json
 from nmtflex.runs.commands import read_commands
 from nmtflex.runs.metrics import read_metrics
 from nmtflex.runs.run import RunFolder, best_update, read_run_config, update_of
+from nmtflex.runs.weights import open_tensors
 from nmtflex.text.pipeline import DESCRIPTION
 from nmtflex.training.checkpoint import read_progress
 
@@ -106,15 +106,10 @@ def _parameters(folder: RunFolder) -> dict[str, int] | None:
     if path is None:
         return None
     parts: dict[str, int] = {}
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            for name in file.keys():  # noqa: SIM118
-                size = 1
-                for length in file.get_slice(name).get_shape():
-                    size *= length
-                parts[part_of(name)] = parts.get(part_of(name), 0) + size
-    except (OSError, safetensors.SafetensorError) as error:
-        raise RunError(f"{path} is truncated or damaged ({error})") from error
+    with open_tensors(path) as file:
+        for name in file.keys():  # noqa: SIM118
+            size = math.prod(file.get_slice(name).get_shape())
+            parts[part_of(name)] = parts.get(part_of(name), 0) + size
     return {"all": sum(parts.values()), **dict(sorted(parts.items()))}
 
 

@@ -11,7 +11,7 @@ from nmtflex.runs.run import RunFolder
 NUMBERS = ("loss", "perplexity", "bleu", "gate_mean", "cps")  # the columns that are read
 
 
-class Row(NamedTuple):
+class MetricsRow(NamedTuple):
     """A row of ``metrics.csv``; columns that are empty are left out."""
 
     update: int
@@ -20,7 +20,7 @@ class Row(NamedTuple):
     values: dict[str, float]
 
 
-def read_metrics(folder: RunFolder) -> list[Row]:
+def read_metrics(folder: RunFolder) -> list[MetricsRow]:
     """Read a run's ``metrics.csv``.
 
     Raises:
@@ -41,7 +41,9 @@ def read_metrics(folder: RunFolder) -> list[Row]:
     for number, row in enumerate(rows, start=2):
         try:
             values = {column: float(row[column]) for column in NUMBERS if row[column]}
-            found.append(Row(int(row["update"]), float(row["seconds"]), row["split"], values))
+            found.append(
+                MetricsRow(int(row["update"]), float(row["seconds"]), row["split"], values)
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise RunError(
                 f"{path}:{number}: not a row of the metrics of a training: {error}"

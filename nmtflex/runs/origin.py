@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nmtflex.errors import RunError
 from nmtflex.files import file_hash
-from nmtflex.runs.metrics import Row, read_metrics
+from nmtflex.runs.metrics import MetricsRow, read_metrics
 from nmtflex.runs.run import RunFolder, best_update, read_run_config
 
 MOST = 20  # finetunings of finetunings that are followed
@@ -21,7 +21,7 @@ class Start(NamedTuple):
     seconds: float = 0.0
 
 
-def read_curve(folder: RunFolder) -> list[Row]:
+def read_curve(folder: RunFolder) -> list[MetricsRow]:
     """Read a run's ``metrics.csv``; updates and seconds count from the first base run's beginning.
 
     A run whose base is gone, or was changed since, counts from its own beginning.

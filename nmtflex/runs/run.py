@@ -7,15 +7,15 @@ import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import safetensors
+import torch
 
-from nmtflex.config import FORMAT, DeviceConfig, ModelConfig
+from nmtflex.config import RUN_FORMAT, DeviceConfig, ModelConfig, upgraded
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import check_plain, read_json
 from nmtflex.model.build import build_model
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.device import open_device, storage_dtype
-from nmtflex.runs.weights import load_weights
+from nmtflex.runs.weights import check_weights, load_weights, model_tensors, open_tensors
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import SPECIALS
 
@@ -84,12 +84,13 @@ def read_run_config(folder: RunFolder) -> dict[str, Any]:
     number = config.get("format")
     if not isinstance(number, int):
         raise RunError(f"{folder.config}: no format number; the file is not a run's")
-    if number > FORMAT:
+    if number > RUN_FORMAT:
         raise RunError(
-            f"{folder.path} has format {number}, newer than {FORMAT}, the newest that this "
+            f"{folder.path} has format {number}, newer than {RUN_FORMAT}, the newest that this "
             f"nmtflex reads; update nmtflex"
         )
     try:
+        config = upgraded(config)
         ModelConfig.from_dict(config["model"])
         _check_data(config["data"])
         for name in ("train", "device", "average"):
@@ -124,18 +125,32 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
     read_run_config(folder)
     if not folder.best.exists():
         raise RunError(_without_best(folder))
-    run = build_run(path, folder.best, device)
+    run, device = outline_run(path), device or DeviceConfig()
+    place = open_device(device)
     try:
-        about = load_weights(folder.best, run.model)
+        check_weights(folder.best, model_tensors(run.model))
+        model = _build(run.model_config, run.config["data"], device.dtype == "bfloat16")
+        model.to(place, storage_dtype(device)).eval()
+        load_weights(folder.best, model)
     except RunError as error:
         raise RunError(
             f"{error}; put the weights.safetensors of a checkpoint beside it in its place (those "
             f"of the last update stand there, not of the best)"
         ) from error
-    update = about.get("update", "0")
+    return run._replace(model=model, update=best_update(folder))
+
+
+def best_update(folder: RunFolder) -> int:
+    """Return the optimiser steps behind a run's best weights, by the header of their file.
+
+    Raises:
+        RunError: The file is damaged.
+    """
+    with open_tensors(folder.best) as file:
+        update = (file.metadata() or {}).get("update", "0")
     if not re.fullmatch(r"\d{1,18}", update):
         raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
-    return run._replace(update=int(update))
+    return int(update)
 
 
 def _without_best(folder: RunFolder) -> str:
@@ -150,37 +165,13 @@ def _without_best(folder: RunFolder) -> str:
     )
 
 
-def best_update(folder: RunFolder) -> int:
-    """Return the optimiser steps behind a run's best weights, by the header of their file.
-
-    Raises:
-        RunError: The file is damaged.
-    """
-    try:
-        with safetensors.safe_open(folder.best, framework="numpy") as file:
-            update = (file.metadata() or {}).get("update", "")
-    except (OSError, safetensors.SafetensorError) as error:
-        raise RunError(f"{folder.best} is truncated or damaged ({error})") from error
-    if not re.fullmatch(r"\d{1,18}", update):
-        raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
-    return int(update)
-
-
-def build_run(path: Path, weights: Path, device: DeviceConfig | None = None) -> Run:
-    """Open a run with fresh weights, on a device.
-
-    Args:
-        path: Its folder.
-        weights: The file that they are to be read from: a model that has more is not built, as it
-            could be of any size.
-        device: Where it runs.
+def outline_run(path: Path) -> Run:
+    """Read a run without its weights: those of its model are on the meta device.
 
     Raises:
         RunError: No run, or a damaged one.
         DataError: Its text pipeline is damaged.
-        OptionError: The device cannot be had.
     """
-    device = device or DeviceConfig()
     folder = RunFolder(path)
     config = read_run_config(folder)
     model_config, data = ModelConfig.from_dict(config["model"]), config["data"]
@@ -194,22 +185,12 @@ def build_run(path: Path, weights: Path, device: DeviceConfig | None = None) -> 
         )
     if model_config.tie_embeddings == "all" and sizes[0] != sizes[1]:
         raise RunError(f"{folder.config}: damaged: one embedding for vocabularies of two sizes")
-    _check_size(folder, weights, model_config.least_weights(*sizes))
-    place = open_device(device)
-    autocast = device.dtype == "bfloat16"
-    model = build_model(model_config, *sizes, data["longest_source"], autocast)
-    model.to(place, storage_dtype(device)).eval()
+    with torch.device("meta"):  # shapes without memory, however large they are
+        model = _build(model_config, data)
     return Run(folder, config, model_config, pipeline, model, 0)
 
 
-def _check_size(folder: RunFolder, path: Path, least: int) -> None:
-    """Refuse a model that a file of weights is too small for."""
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise RunError(f"{path}: {error.strerror}") from error
-    if 2 * least > size:  # no format of weights has less than two bytes
-        raise RunError(
-            f"{path} is truncated or damaged ({size:,} bytes for the {least:,} weights or more "
-            f"that {folder.config} asks for); copy the run anew"
-        )
+def _build(config: ModelConfig, data: dict[str, Any], autocast: bool = False) -> Seq2Seq:
+    """Build the model of a run."""
+    sizes = data["source_size"], data["target_size"], data["longest_source"]
+    return build_model(config, *sizes, autocast)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import safetensors
 import safetensors.torch
@@ -29,6 +31,22 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, str]) 
         file.write(safetensors.torch.save(here, metadata=words))
 
 
+@contextlib.contextmanager
+def open_tensors(path: Path) -> Iterator[Any]:
+    """Open a safetensors file; its header is checked against the size of the file.
+
+    Raises:
+        RunError: The file is missing, truncated or not a safetensors file.
+    """
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            yield file
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror or error}") from error
+    except safetensors.SafetensorError as error:
+        raise RunError(f"{path} is truncated or damaged ({error})") from error
+
+
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Read what ``save_tensors`` wrote.
 
@@ -36,14 +54,9 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         RunError: The file is missing, truncated or no safetensors file, or its content is not
             what was written. (Older files have no checksum, and are taken as they are.)
     """
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            about = dict(file.metadata() or {})
-    except OSError as error:
-        raise RunError(f"{path}: {error.strerror or error}") from error
-    except safetensors.SafetensorError as error:
-        raise RunError(f"{path} is truncated or damaged ({error})") from error
+    with open_tensors(path) as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        about = dict(file.metadata() or {})
     written = about.pop(CHECKSUM, None)
     if written is not None and written != _checksum(tensors, about):
         raise RunError(f"{path} is damaged: its content is not what its checksum was made of")
@@ -88,15 +101,29 @@ def read_weights(path: Path, own: Mapping[str, Tensor]) -> tuple[dict[str, Tenso
     Raises:
         RunError: The file cannot be read, or is of another model.
     """
-    tensors, about = load_tensors(path)
-    for name in sorted(own.keys() | tensors.keys()):
+    check_weights(path, own)
+    return load_tensors(path)
+
+
+def check_weights(path: Path, own: Mapping[str, Tensor]) -> None:
+    """Check by a file's header that it holds the weights of a model; nothing else is read.
+
+    Args:
+        path: The file.
+        own: What ``model_tensors`` returns of that model, which may be on the meta device.
+
+    Raises:
+        RunError: The file cannot be read, or is of another model.
+    """
+    with open_tensors(path) as file:
+        found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+    for name in sorted(own.keys() | found.keys()):
         here = tuple(own[name].shape) if name in own else None
-        there = tuple(tensors[name].shape) if name in tensors else None
+        there = tuple(found[name].get_shape()) if name in found else None
         if here != there:
             raise RunError(
                 f"{path}: weight {name} has shape {there} in the file, {here} in the model; "
-                f"the file is of another model"
+                f"the file is truncated, damaged or of another model"
             )
-        if not tensors[name].is_floating_point():
-            raise RunError(f"{path}: weight {name} is {tensors[name].dtype}, not a real number")
-    return tensors, about
+        if "F" not in (kind := found[name].get_dtype()):  # of F64, F32, F16 and BF16
+            raise RunError(f"{path}: weight {name} is {kind}, not a real number")

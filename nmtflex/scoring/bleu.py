@@ -1,8 +1,7 @@
 """BLEU, chrF and TER by sacrebleu, each with the signature that makes the number comparable.
 
-A ``Metric`` says how sentences are scored; ``corpus_score`` and ``sentence_scores`` do it. The
-other functions are these two with the usual metrics. Hypotheses are one sequence of sentences, and
-each reference is another, of the same length.
+A ``Metric`` says how sentences are scored; ``corpus_score`` and ``sentence_scores`` do it.
+Hypotheses are one sequence of sentences, and each reference is another, of the same length.
 """
 
 from __future__ import annotations
@@ -66,6 +65,20 @@ class SentenceScores(NamedTuple):
     signature: str
 
 
+class _OnceTER(TER):
+    """TER that keeps the edits of each sentence: scores, tests and sentences ask for the same."""
+
+    def __init__(self, case_sensitive: bool) -> None:
+        super().__init__(case_sensitive=case_sensitive)
+        self._known: dict[str, list[float]] = {}
+
+    def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: Any) -> list[float]:
+        key = repr((hypothesis, ref_kwargs))
+        if key not in self._known:
+            self._known[key] = super()._compute_segment_statistics(hypothesis, ref_kwargs)
+        return self._known[key]
+
+
 class Metric(NamedTuple):
     """A metric of sacrebleu, and the line that it is given for a sentence."""
 
@@ -119,7 +132,7 @@ def ter_metric(*, words: bool = False, case_sensitive: bool = False) -> Metric:
         words: Sentences are lists of words, not lines, which sacrebleu parts at white space.
         case_sensitive: Keep case; as in tercom, it is lowered otherwise.
     """
-    return Metric(TER(case_sensitive=case_sensitive), protected_line if words else str)
+    return Metric(_OnceTER(case_sensitive=case_sensitive), protected_line if words else str)
 
 
 def corpus_score(metric: Metric, hypotheses: Sequence[Any], *references: Sequence[Any]) -> Score:
@@ -151,74 +164,6 @@ def sentence_scores(
         for line, *several in zip(lines, *reference_lines, strict=True)
     ]
     return SentenceScores(values, str(metric.by.get_signature()))
-
-
-def corpus_bleu(
-    hypotheses: Sequence[str],
-    *references: Sequence[str],
-    tokenize: str = "13a",
-    lowercase: bool = False,
-    force: bool = False,
-) -> Score:
-    """Return the BLEU of lines; ``bleu_metric`` describes the options.
-
-    Raises:
-        DataError: The numbers of lines differ, or there are none.
-    """
-    metric = bleu_metric(tokenize, lowercase=lowercase, force=force)
-    return corpus_score(metric, hypotheses, *references)
-
-
-def word_bleu(
-    hypotheses: Sequence[Sequence[str]],
-    *references: Sequence[Sequence[str]],
-    lowercase: bool = False,
-    smooth: Smoothing = "none",
-) -> Score:
-    """Return the BLEU of sentences that are lists of words, as multi-bleu.perl does.
-
-    Raises:
-        DataError: The numbers of sentences differ, or there are none.
-    """
-    metric = bleu_metric(None, lowercase=lowercase, smooth=smooth)
-    return corpus_score(metric, hypotheses, *references)
-
-
-def sentence_bleu(
-    hypotheses: Sequence[Any],
-    *references: Sequence[Any],
-    tokenize: str | None = "13a",
-    lowercase: bool = False,
-) -> SentenceScores:
-    """Return the smoothed BLEU of each sentence; ``bleu_metric`` describes the options.
-
-    Raises:
-        DataError: The numbers of sentences differ, or there are none.
-    """
-    metric = bleu_metric(tokenize, lowercase=lowercase, by_sentence=True, force=True)
-    return sentence_scores(metric, hypotheses, *references)
-
-
-def corpus_chrf(
-    hypotheses: Sequence[str], *references: Sequence[str], lowercase: bool = False
-) -> Score:
-    """Return the chrF2 of lines.
-
-    Raises:
-        DataError: The numbers of lines differ, or there are none.
-    """
-    return corpus_score(chrf_metric(lowercase=lowercase), hypotheses, *references)
-
-
-def corpus_ter(
-    hypotheses: Sequence[str], *references: Sequence[str], case_sensitive: bool = False
-) -> Score:
-    """Return the TER of lines, in percent of the references' words; less is better.
-
-    Raises:
-        DataError: The numbers of lines differ, or there are none.
-    """
-    return corpus_score(ter_metric(case_sensitive=case_sensitive), hypotheses, *references)
 
 
 def lacks_spaces(lines: Sequence[str]) -> bool:

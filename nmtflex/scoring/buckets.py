@@ -33,7 +33,7 @@ def score_by_length(
     """Score the sentences of each source length apart.
 
     Args:
-        score: Called with a bucket's hypotheses and references, as ``word_bleu`` is.
+        score: Called with a bucket's hypotheses and references, as ``corpus_score`` of a metric is.
         source_lengths: Tokens of each source sentence.
         hypotheses: Sentences.
         references: One sequence of sentences for each reference.

@@ -22,7 +22,7 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Report:
+class ScoreReport:
     """Scores of systems.
 
     Args:

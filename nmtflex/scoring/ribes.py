@@ -28,7 +28,6 @@ import numpy.typing as npt
 
 from nmtflex import __version__
 from nmtflex.errors import DataError
-from nmtflex.text.tokenizers import WORD
 
 ALPHA, BETA = 0.25, 0.10
 
@@ -45,34 +44,6 @@ class RibesScore(NamedTuple):
     value: float
     sentences: list[float]
     signature: str
-
-
-def corpus_ribes(
-    hypotheses: Sequence[str],
-    *references: Sequence[str],
-    alpha: float = ALPHA,
-    beta: float = BETA,
-    case_sensitive: bool = False,
-) -> RibesScore:
-    """Return the RIBES of lines whose words are parted by ASCII white space alone.
-
-    Args:
-        hypotheses: Lines.
-        references: One sequence of lines for each reference.
-        alpha: Exponent of the precision, at least 0.
-        beta: Exponent of the brevity penalty, at least 0.
-        case_sensitive: Keep case; as in the official program, it is lowered otherwise.
-
-    Raises:
-        DataError: The numbers of lines differ, there are none, or a reference has no words.
-    """
-    return word_ribes(
-        [WORD.findall(line) for line in hypotheses],
-        *([WORD.findall(line) for line in lines] for lines in references),
-        alpha=alpha,
-        beta=beta,
-        case_sensitive=case_sensitive,
-    )
 
 
 def word_ribes(

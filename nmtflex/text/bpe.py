@@ -22,7 +22,7 @@ HEADER = "#version: 0.2"
 LEARN_FROM = 200_000  # distinct words, the most frequent; subword-nmt takes about 1 kB for each
 STEP = 20  # merges between two progress reports
 LONG = 100  # symbols of a word from which a heap is faster than looking for the first pair
-Ranks = Mapping[tuple[str, str], int]
+MergeRanks = Mapping[tuple[str, str], int]
 END = "</w>"  # subword-nmt's mark on a word's last character
 _CLASH = re.compile("@(?=\ue000*@)")
 _ESCAPED = re.compile("@\ue000(?=\ue000*@)")
@@ -95,7 +95,7 @@ class BPE:
             raise DataError(f"{path}: not valid UTF-8") from error
 
 
-def _apply(symbols: list[str], ranks: Ranks) -> list[str]:
+def _apply(symbols: list[str], ranks: MergeRanks) -> list[str]:
     """Merge the pair learned first wherever it stands, and again, until none is left."""
     while len(symbols) > 1:
         pairs = [pair for pair in pairwise(symbols) if pair in ranks]
@@ -105,7 +105,7 @@ def _apply(symbols: list[str], ranks: Ranks) -> list[str]:
     return symbols
 
 
-def _apply_to_long(symbols: list[str], ranks: Ranks) -> list[str]:
+def _apply_to_long(symbols: list[str], ranks: MergeRanks) -> list[str]:
     """Do what ``_apply`` does, in a time that hardly grows faster than the word.
 
     Places of pairs wait in a heap by rank and place; a merge looks at its two neighbours alone.

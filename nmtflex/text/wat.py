@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -170,24 +169,6 @@ def build_wat(language: str, segmenter: JapaneseTokenizer | None = None) -> Toke
 def build_wat_restorer(language: str) -> Callable[[str], str]:
     """Return what makes a raw line of one of WAT's words, but for their width."""
     return _PROCEDURES[language].restorer({})
-
-
-@cache
-def _kept(language: str, segmenter: JapaneseTokenizer | None) -> Tokenizer:
-    return build_wat(language, segmenter)
-
-
-def wat_words(line: str, language: str, segmenter: JapaneseTokenizer | None = None) -> list[str]:
-    """Return the words of a raw line that WAT scores; arguments as of ``build_wat``."""
-    return _kept(language, segmenter).tokenize(line)
-
-
-def wat_signature(language: str, segmenter: JapaneseTokenizer | None = None) -> str:
-    """Say how ``wat_words`` makes its words.
-
-    As in "wat:ja|segmenter:kytea-vaporetto-0.3.3|model:0123456789ab".
-    """
-    return _kept(language, segmenter).signature()
 
 
 _PROCEDURES: dict[str, type[WatJapanese | WatEnglish]] = {"ja": WatJapanese, "en": WatEnglish}

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 
-from nmtflex.config import AverageConfig, DeviceConfig, LoopConfig
+from nmtflex.config import AverageConfig, LoopConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import atomic_folder, check_contained, is_free, write_json
-from nmtflex.runs.run import RunFolder, build_run, read_run_config, update_of
+from nmtflex.runs.run import RunFolder, outline_run, read_run_config, update_of
 from nmtflex.runs.weights import model_tensors, read_weights, save_tensors
 from nmtflex.text.visible import counted
 from nmtflex.training.checkpoint import WEIGHTS, last_rate
@@ -45,9 +44,7 @@ def average_checkpoints(config: AverageConfig) -> Average:
     check_contained(base.path, RunError)
     checkpoints = _last(base, config.last, described)
     files = [checkpoint / WEIGHTS for checkpoint in checkpoints]
-    cpu = DeviceConfig(device="cpu", threads=torch.get_num_threads())
-    shapes = model_tensors(build_run(config.base_run, files[0], cpu).model)
-    weights = _mean(files, shapes)
+    weights = _mean(files, model_tensors(outline_run(config.base_run).model))
     updates = [update_of(checkpoint) for checkpoint in checkpoints]
     described["average"] = {
         "base_run": str(base.path.resolve()),
@@ -100,10 +97,10 @@ def _mean(files: Sequence[Path], shapes: dict[str, Tensor]) -> dict[str, Tensor]
     Raises:
         RunError: A file is damaged, or of another model.
     """
-    sums = {name: torch.zeros_like(own, dtype=torch.float64) for name, own in shapes.items()}
+    sums: dict[str, Tensor] = {}
     last: dict[str, Tensor] = {}
     for file in files:
         last, _ = read_weights(file, shapes)
         for name, tensor in last.items():
-            sums[name] += tensor
+            sums[name] = sums.get(name, 0) + tensor.double()
     return {name: (sums[name] / len(files)).to(last[name].dtype) for name in sums}

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtflex.config import LoopConfig
+from nmtflex.config import LoopConfig, flattened
 from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
@@ -171,7 +171,7 @@ def check_same_options(ranks: Ranks, options: Options) -> None:
         OptionError: This one's differ.
     """
     model, loop, device = options
-    own = {**model.to_dict(), **loop.to_dict(), "dtype": device.dtype}
+    own = {**flattened(model.to_dict()), **loop.to_dict(), "dtype": device.dtype}
     for name in NOT_COMPARED:
         own.pop(name, None)
     first = ranks.from_first(own)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from nmtflex.config import Config, options_of
+from nmtflex.config import Config, Variant, is_kind, options_of
 from nmtflex.config.words import option_words, plain_default
 from nmtflex.errors import OptionError, RunError
 from nmtflex.runs.run import RunFolder
@@ -42,7 +42,7 @@ def check_same(
         old = before.get(section)
         if not isinstance(old, dict):
             raise RunError(f"{folder.config}: damaged: no {section!r} section")
-        faults += _changes(type(group), old, config[section])
+        faults += dict.fromkeys(_changes(type(group), old, config[section]))
     # What a younger version notes of the data follows from the fingerprint.
     had = before.get("data", {})
     if any(had.get(name) != config["data"][name] for name in had or config["data"]):
@@ -58,10 +58,11 @@ def _changes(group: type[Config], old: dict[str, Any], new: dict[str, Any]) -> I
     """Say of each option that changed what it was and what it is now, as a command line would."""
     for name, (plain, option) in options_of(group).items():
         had = old.get(name, plain_default(group, name))  # an option younger than the run
-        was, now = (
-            option_words(name, plain, option, had),
-            option_words(name, plain, option, new[name]),
-        )
+        now = new[name]
+        if is_kind(plain, Variant) and isinstance(had, dict) and had.get("kind") == now["kind"]:
+            yield from _changes(plain.variants()[now["kind"]], had, now)
+            continue
+        was, now = (option_words(name, plain, option, value) for value in (had, now))
         if option.may_change or name in NOT_COMPARED or was == now:
             continue
         if not (was and now):

@@ -50,30 +50,30 @@ WORDS, LENGTH = 40, 6
 SOURCES = [[4, 5, 6, 7, 8, 9], [10, 11, 12]]
 
 
-class Step(NamedTuple):
+class WarmUpStep(NamedTuple):
     """A part of the work."""
 
     name: str
     run: Callable[[], None]
 
 
-def warm_up_steps(device: DeviceConfig) -> list[Step]:
+def warm_up_steps(device: DeviceConfig) -> list[WarmUpStep]:
     """Return the work in parts: training and translation of each mechanism, and 8-bit products."""
     return list(_steps(device))
 
 
-def _steps(device: DeviceConfig) -> Iterator[Step]:
+def _steps(device: DeviceConfig) -> Iterator[WarmUpStep]:
     for attention in MECHANISMS:
         name = f"{attention.kind}, {attention.score}" if hasattr(attention, "score") else None
         for what, run in (("training", _train), ("translation", _translate)):
-            yield Step(f"{what}: {name or attention.kind}", partial(run, attention, device))
-    yield Step("order of a large corpus", _sort)
-    yield Step("threads on a busy machine", partial(touch, np.zeros(64)))
-    yield Step("translation in 8 bits", partial(_translate, GlobalConfig(), device, True))
+            yield WarmUpStep(f"{what}: {name or attention.kind}", partial(run, attention, device))
+    yield WarmUpStep("order of a large corpus", _sort)
+    yield WarmUpStep("threads on a busy machine", partial(touch, np.zeros(64)))
+    yield WarmUpStep("translation in 8 bits", partial(_translate, GlobalConfig(), device, True))
 
 
 def _model(attention: AttentionConfig, device: DeviceConfig) -> Seq2Seq:
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=attention, embedding_size=8, encoder_size=8, decoder_size=16, dropout=0.1
     )
     model = build_model(config, WORDS, WORDS, LENGTH, device.dtype == "bfloat16")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import nmtflex
-from nmtflex.decoding.forced import score_lines
+from nmtflex.decoding.forced import score_pairs
 from nmtflex.decoding.tally import Tally
 
 OUTPUT = "expected.json"
@@ -32,7 +32,7 @@ def translated(run: Path, lines: list[str], dtype: str) -> list[dict[str, Any]]:
             ],
             "forced": [
                 score.log_probability
-                for score in score_lines(translator._models, translator.pipeline, best)
+                for score in score_pairs(translator._models, translator.pipeline, best)
             ],
         })
     return found

@@ -69,33 +69,37 @@ class Oracle:
         """Encode a sentence, and start the decoder: each part of its state is tanh(W final + b)."""
         config = self.config
         states = [self.embed("source", word) for word in source]
-        for layer in range(config.encoder_layers):
+        for layer in range(config.encoder.encoder_layers):
             weights = self.weights.under(f"encoder.layers.{layer}")
-            states, final = encode(weights, config.cell, states)
+            states, final = encode(weights, config.encoder.cell, states)
         parts = np.tanh(self.decoder["bridge.weight"] @ final + self.decoder["bridge.bias"])
-        num_parts = 2 if config.cell == "lstm" else 1
-        by_layer = parts.reshape(config.decoder_layers, num_parts, config.decoder_size)
+        num_parts = 2 if config.decoder.cell == "lstm" else 1
+        by_layer = parts.reshape(
+            config.decoder.decoder_layers, num_parts, config.decoder.decoder_size
+        )
         mechanism = MECHANISMS[config.attention.kind]
         weights = self.decoder.under("attention")
         attention = mechanism(weights, config.attention, states, self.longest)
         if isinstance(attention, Flexible):
             attention.tau = self.tau
-        fed = np.zeros(self.fed_size(2 * config.encoder_size))
+        fed = np.zeros(self.fed_size(2 * config.encoder.encoder_size))
         return Running(attention, [tuple(layer) for layer in by_layer], fed, attention.start())
 
     def fed_size(self, states_size: int) -> int:
         """Units that Luong's decoder feeds itself."""
         config = self.config
-        if config.decoder != "luong" or not config.input_feeding:
+        if config.decoder.kind != "luong" or not config.decoder.input_feeding:
             return 0
-        if config.attentional:
-            return config.decoder_size
+        if config.decoder.attentional:
+            return config.decoder.decoder_size
         return 0 if config.attention.kind == "none" else states_size
 
     def step(self, running: Running, word: int) -> Prediction:
         """Advance by the previous output word."""
         decoders = {"bahdanau": self.bahdanau, "luong": self.luong}
-        vector, running, gate = decoders[self.config.decoder](running, self.embed("target", word))
+        vector, running, gate = decoders[self.config.decoder.kind](
+            running, self.embed("target", word)
+        )
         return Prediction(self.log_probs(vector), running, gate)
 
     def bahdanau(self, running: Running, i: Vector) -> tuple[Vector, Running, float | None]:
@@ -106,7 +110,7 @@ class Oracle:
         seen = running.attention.attend(running.cells[-1][0], i, running.attending)
         cells = self.advance(i, seen.context, running.cells)
         vector = cells[-1][0]
-        if self.config.deep_output:
+        if self.config.decoder.deep_output:
             own = self.decoder.under("deep")
             made = own["words.weight"] @ i + own["words.bias"]
             made += own["joint.weight"] @ np.concatenate([vector, seen.context])
@@ -119,14 +123,16 @@ class Oracle:
         h = cells[-1][0]
         seen = running.attention.attend(h, i, running.attending)
         vector, fed = np.concatenate([h, seen.context]), seen.context
-        if self.config.attentional:
+        if self.config.decoder.attentional:
             vector = fed = np.tanh(self.decoder["attentional.weight"] @ vector)
-        if not self.config.input_feeding:
+        if not self.config.decoder.input_feeding:
             fed = np.zeros(0)
         return vector, Running(running.attention, cells, fed, seen.state), seen.gate
 
     def advance(self, embedded: Vector, extra: Vector, cells: list[State]) -> list[State]:
-        return advance(self.decoder.under("stack"), self.config.cell, embedded, extra, cells)
+        return advance(
+            self.decoder.under("stack"), self.config.decoder.cell, embedded, extra, cells
+        )
 
     def log_probs(self, vector: Vector) -> Vector:
         """Linear bottleneck, product with a row a word, log-softmax."""

@@ -12,14 +12,19 @@ import pytest
 import nmtflex.config
 from nmtflex.config import (
     AttentionConfig,
+    BahdanauConfig,
     Config,
+    DecoderConfig,
     DeviceConfig,
     EvalConfig,
     GlobalConfig,
+    LuongConfig,
+    MemoryConfig,
     ModelConfig,
     NoneConfig,
     Opt,
     PreprocessConfig,
+    RecurrentEncoderConfig,
     SearchConfig,
     TrainConfig,
     Variant,
@@ -28,8 +33,11 @@ from nmtflex.config import (
     is_kind,
     nearest,
     options_of,
+    upgraded,
 )
 from nmtflex.errors import OptionError
+
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,9 +124,9 @@ def test_values_on_the_bounds_are_allowed():
             limit=4,
             masks=[Path("a"), Path("b c")],
         ),
-        ModelConfig(),
-        ModelConfig(attention=NoneConfig(), decoder="luong", input_feeding=False),
-        ModelConfig(attention=GlobalConfig(score="general")),
+        ModelConfig.from_flat(),
+        ModelConfig.from_flat(attention=NoneConfig(), decoder="luong", input_feeding=False),
+        ModelConfig.from_flat(attention=GlobalConfig(score="general")),
         TrainConfig(data=Path("prepared"), run=Path("runs/a"), updates=5, validate_every="2.5m"),
         PreprocessConfig(out=Path("o"), source_lang="en", target_lang="ja", train=[Path("c/t")]),
     ],
@@ -248,9 +256,11 @@ def test_wrong_devices(device):
     ("values", "message"),
     [
         ({"attention": GlobalConfig(score="dot"), "decoder_size": 300}, r"\(512\), not 300"),
-        ({"input_feeding": False}, "--no-input-feeding and --no-attentional need --decoder luong"),
-        ({"attentional": False}, "--no-input-feeding and --no-attentional need --decoder luong"),
-        ({"decoder": "luong", "deep_output": True}, "--deep-output needs --decoder bahdanau"),
+        ({"input_feeding": False}, "--input-feeding .*--decoder luong, not to bahdanau"),
+        ({"attentional": False}, "--attentional .*--decoder luong, not to bahdanau"),
+        ({"decoder": "luong", "deep_output": True}, "--deep-output .*--decoder bahdanau, not to l"),
+        ({"decoder": "lung"}, "'decoder' .* bahdanau, luong, .*'lung'; did you mean luong"),
+        ({"encoder_sise": 3}, "'encoder_sise'"),
         (
             {"tie_embeddings": "target", "embedding_size": 128},
             r"--tie-embeddings target needs .* \(128\) units, not 256; add --bottleneck 128",
@@ -259,7 +269,7 @@ def test_wrong_devices(device):
 )
 def test_model_options_that_do_not_fit(values, message):
     with pytest.raises(OptionError, match=message):
-        ModelConfig(**values)
+        ModelConfig.from_flat(**values)
 
 
 @pytest.mark.parametrize(
@@ -274,16 +284,48 @@ def test_model_options_that_do_not_fit(values, message):
 )
 def test_an_attention_size_where_nothing_has_one(attention, message):
     with pytest.raises(OptionError, match=message):
-        ModelConfig(attention=attention, attention_size=9)
+        ModelConfig.from_flat(attention=attention, attention_size=9)
 
 
 def test_model_sizes():
     luong = {"decoder": "luong", "encoder_size": 3, "decoder_size": 5, "embedding_size": 7}
-    assert ModelConfig(**luong).output_size == 5
-    assert ModelConfig(**luong, attentional=False).output_size == 5 + 2 * 3
-    assert ModelConfig(**luong, attentional=False, bottleneck=4).output_size == 4
-    assert ModelConfig(decoder_size=5).key_size == 5
-    assert ModelConfig(decoder_size=5, attention_size=2).key_size == 2
+    assert ModelConfig.from_flat(**luong).output_size == 5
+    assert ModelConfig.from_flat(**luong, attentional=False).output_size == 5 + 2 * 3
+    assert ModelConfig.from_flat(**luong, attentional=False, bottleneck=4).output_size == 4
+    assert ModelConfig.from_flat(encoder_size=3).encoder.states_size == 2 * 3
+    assert ModelConfig.from_flat(decoder_size=5).key_size == 5
+    assert ModelConfig.from_flat(decoder_size=5, attention_size=2).key_size == 2
+
+
+def test_the_decoder_of_the_mechanisms_paper():
+    sizes = DecoderConfig(decoder_size=5)
+    assert ModelConfig(decoder=sizes).decoder == BahdanauConfig(decoder_size=5)
+    assert ModelConfig(attention=MemoryConfig()).decoder == LuongConfig()
+    flat = ModelConfig.from_flat(attention="memory", K=4, attentional=False, cell="gru")
+    assert flat == ModelConfig(
+        attention=MemoryConfig(K=4),
+        encoder=RecurrentEncoderConfig(cell="gru"),
+        decoder=LuongConfig(attentional=False, cell="gru"),
+    )
+    assert ModelConfig.from_dict(flat.to_dict()) == flat
+
+
+@pytest.mark.parametrize("run", ["bahdanau-global", "luong-flexible", "luong-memory"])
+def test_runs_of_format_1_are_upgraded(run):
+    old = json.loads((GOLDEN / run / "config.json").read_text())
+    config = ModelConfig.from_dict(upgraded(old)["model"])
+    parts = [config.to_dict(), config.encoder.to_dict(), config.decoder.to_dict()]
+    parts[0]["decoder"] = config.decoder.kind
+    for name, value in old["model"].items():
+        found = [part[name] for part in parts if name in part]
+        assert found == [value] * len(found)
+        assert found or name in ("input_feeding", "attentional")  # had no effect with bahdanau
+    assert upgraded(upgraded(old)) == upgraded(old)
+
+
+def test_ready_kinds_take_flat_options_too():
+    flat = ModelConfig.from_flat(decoder=LuongConfig(attentional=False), decoder_size=9)
+    assert flat.decoder == LuongConfig(attentional=False, decoder_size=9)
 
 
 def train(**values: Any) -> TrainConfig:

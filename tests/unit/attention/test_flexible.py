@@ -225,7 +225,7 @@ def test_a_far_focus_is_exact_where_products_are_bfloat16():
 
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
 def test_a_model_in_bfloat16_carries_a_focus_in_float32(decoder):
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=FlexibleConfig(),
         decoder=decoder,
         embedding_size=4,

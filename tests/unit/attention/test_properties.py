@@ -224,7 +224,7 @@ def count_by_hand(config, tau, length, carried, trace, n):
 @functools.cache
 def small_model(config, decoder):
     torch.manual_seed(3)
-    shape = ModelConfig(
+    shape = ModelConfig.from_flat(
         attention=config, decoder=decoder, embedding_size=4, encoder_size=2, decoder_size=4
     )
     model = build_model(shape, 9, 9, 9).double().eval()

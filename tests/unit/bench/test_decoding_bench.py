@@ -19,9 +19,9 @@ from nmtflex.bench import stopwatch, synthetic
 from nmtflex.bench.decoding import (
     Counts,
     Ratio,
+    RunsTask,
     Subject,
     Times,
-    Wanted,
     bench_runs,
     clock_rounds,
     computing,
@@ -171,7 +171,7 @@ def test_counts_are_of_the_sentences_that_are_not_empty():
 
 def test_all_of_two_runs(make_tiny_run, at_home):
     paths = [make_tiny_run("global", GlobalConfig()), make_tiny_run("flexible", FlexibleConfig())]
-    first, second = bench_runs(paths, Wanted("test", None, 2, decoding("0.5")))
+    first, second = bench_runs(paths, RunsTask("test", None, 2, decoding("0.5")))
     assert [first.subject.name, second.subject.name] == ["global", "flexible"]
     assert first.counts.sentences == second.counts.sentences == 2
     assert first.counts.cps == pytest.approx((3 + 4) / 2)
@@ -193,7 +193,7 @@ def test_all_of_two_runs(make_tiny_run, at_home):
 
 def test_the_first_sentences(make_tiny_run, at_home):
     run = make_tiny_run("a", GlobalConfig())
-    (found,) = bench_runs([run], Wanted("test", 2, 1, decoding()))
+    (found,) = bench_runs([run], RunsTask("test", 2, 1, decoding()))
     assert [len(ids) for ids in found.subject.sources] == [3, 0]
     assert (found.counts.sentences, found.counts.cps) == (1, 3.0)
     assert found.to_dict()["tau"] is None
@@ -201,7 +201,7 @@ def test_the_first_sentences(make_tiny_run, at_home):
 
 def test_infinity_is_a_word_in_json(make_tiny_run, at_home):
     run = make_tiny_run("a", FlexibleConfig())
-    (found,) = bench_runs([run], Wanted("test", 1, 1, decoding("inf")))
+    (found,) = bench_runs([run], RunsTask("test", 1, 1, decoding("inf")))
     assert found.to_dict()["tau"] == "inf"
 
 
@@ -209,16 +209,16 @@ def test_runs_of_other_data(make_tiny_run):
     paths = [make_tiny_run("a", GlobalConfig()), make_tiny_run("b", GlobalConfig())]
     (paths[1] / "raw" / "test.source.txt").write_text("a\n\nb\n")
     with pytest.raises(OptionError, match=f"{paths[1]} has other test data than {paths[0]}"):
-        bench_runs(paths, Wanted("test", None, 1, decoding()))
+        bench_runs(paths, RunsTask("test", None, 1, decoding()))
 
 
 def test_a_split_of_empty_lines_and_none(make_tiny_run):
     run = make_tiny_run("a", GlobalConfig())
     (run / "raw" / "test.source.txt").write_text("\n \n\n")
     with pytest.raises(DataError, match=f"{run}: no sentence of test has words"):
-        bench_runs([run], Wanted("test", None, 1, decoding()))
+        bench_runs([run], RunsTask("test", None, 1, decoding()))
     with pytest.raises(RunError, match="no split 'valid'"):
-        bench_runs([run], Wanted("valid", None, 1, decoding()))
+        bench_runs([run], RunsTask("valid", None, 1, decoding()))
 
 
 def test_a_process_of_its_own():
@@ -264,12 +264,12 @@ def test_a_processor_without_a_name(monkeypatch):
     assert machine(CPU)["processor"] == "riscv64"
 
 
-def random_sources(lengths: list[int], steps: int = 4, **options) -> synthetic.Wanted:
+def random_sources(lengths: list[int], steps: int = 4, **options) -> synthetic.SyntheticTask:
     usual = {
         "words": 500, "repeats": 2, "tau": 1.2, "beam": 2, "batch_sentences": 3, "int8": False,
     }  # fmt: skip
     device = DeviceConfig(threads=1)
-    return synthetic.Wanted(lengths, steps, **(usual | options), device=device)
+    return synthetic.SyntheticTask(lengths, steps, **(usual | options), device=device)
 
 
 def test_sentences_a_batch_are_those_of_the_longest():
@@ -316,7 +316,7 @@ def test_every_hypothesis_lives_for_all_steps_and_the_focus_travels(monkeypatch)
         return attend(self, query, feedback, memory, rows, state, trace)
 
     monkeypatch.setattr(FlexibleAttention, "forward", note)
-    synthetic.Subject(model, wanted, 7).decode()
+    synthetic.SyntheticSubject(model, wanted, 7).decode()
     assert seen == [
         (3, {0.0}, {0.5}),
         (6, {2.0}, {0.5}),
@@ -330,7 +330,7 @@ def test_reading_the_source_is_not_a_token_s_time(monkeypatch):
     model = synthetic.random_model(GlobalConfig(), wanted)
     looks = iter([10.0, 14.0, 14.75])  # begin, read, end
     monkeypatch.setattr(bench, "time", SimpleNamespace(perf_counter=lambda: next(looks)))
-    clocked = synthetic.Subject(model, wanted, 7).clock()
+    clocked = synthetic.SyntheticSubject(model, wanted, 7).clock()
     assert (clocked.encoder, clocked.whole) == (4, 4.75)
     assert clocked.milliseconds == pytest.approx(750 / (3 * 5))
 
@@ -342,10 +342,15 @@ def test_as_many_steps_as_the_source_has_positions():
     model.decoder.attention.register_forward_hook(lambda *_: calls.append(1))
     for length in wanted.lengths:
         calls.clear()
-        synthetic.Subject(model, wanted, length).decode()
+        synthetic.SyntheticSubject(model, wanted, length).decode()
         assert len(calls) == length
 
 
 def test_without_a_threshold_all_positions_are_computed():
     wanted = random_sources([9], tau=math.inf)
-    assert synthetic.Subject(synthetic.random_model(FlexibleConfig(), wanted), wanted, 9).cps() == 9
+    assert (
+        synthetic.SyntheticSubject(
+            synthetic.random_model(FlexibleConfig(), wanted), wanted, 9
+        ).cps()
+        == 9
+    )

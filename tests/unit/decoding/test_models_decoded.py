@@ -22,7 +22,7 @@ ATTENTION += [GlobalConfig(score="general"), GlobalConfig(score="dot")]
 
 @pytest.fixture(
     params=[
-        ModelConfig(
+        ModelConfig.from_flat(
             attention=attention,
             decoder=decoder,
             cell=cell,
@@ -35,7 +35,7 @@ ATTENTION += [GlobalConfig(score="general"), GlobalConfig(score="dot")]
         for decoder in ("bahdanau", "luong")
         for cell in ("lstm", "gru")
     ],
-    ids=lambda config: f"{config.attention}-{config.decoder}-{config.cell}",
+    ids=lambda config: f"{config.attention}-{config.decoder}-{config.encoder}",
 )
 def model(request: pytest.FixtureRequest) -> Seq2Seq:
     torch.manual_seed(3)
@@ -91,7 +91,7 @@ def test_forced_decoding_gives_the_reported_score(model, dtype, tolerance) -> No
 def test_in_bfloat16_too(count) -> None:
     """The logits are rounded once, with the bias added after it, wherever they are made."""
     torch.manual_seed(3)
-    config = ModelConfig(embedding_size=8, encoder_size=4, decoder_size=8, cell="gru")
+    config = ModelConfig.from_flat(embedding_size=8, encoder_size=4, decoder_size=8, cell="gru")
     model = build_model(config, 20, 25, 10, autocast=True).eval()
     for parameter in model.parameters():
         parameter.data.normal_(std=0.7)

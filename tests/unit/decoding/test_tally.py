@@ -154,7 +154,9 @@ def test_nothing_translated_has_no_mean():
 
 def build(attention: AttentionConfig) -> Seq2Seq:
     torch.manual_seed(2)
-    config = ModelConfig(attention=attention, embedding_size=6, encoder_size=4, decoder_size=8)
+    config = ModelConfig.from_flat(
+        attention=attention, embedding_size=6, encoder_size=4, decoder_size=8
+    )
     model = build_model(config, 30, 30, 12).double().eval()
     for parameter in model.parameters():
         parameter.data.normal_(std=0.7)

@@ -34,7 +34,7 @@ CASES += [
 
 def build(attention, tau: float = NONE, decoder: str | None = None) -> Seq2Seq:
     torch.manual_seed(9)
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=attention, decoder=decoder, embedding_size=5, encoder_size=4, decoder_size=8
     )
     model = build_model(config, 20, 20, 10).double().eval()

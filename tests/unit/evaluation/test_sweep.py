@@ -93,7 +93,7 @@ def test_csv_of_nothing_is_its_header():
 @pytest.fixture(scope="module")
 def model() -> Seq2Seq:
     torch.manual_seed(1)
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=FlexibleConfig(), embedding_size=5, encoder_size=4, decoder_size=6
     )
     model = build_model(config, 9, 9, 12).double().eval()

@@ -7,18 +7,18 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib")
 
 from nmtflex.figures import fonts  # noqa: E402
-from nmtflex.figures.fonts import FAMILIES, cover, describe, register  # noqa: E402
+from nmtflex.figures.fonts import FAMILIES, cover, describe_font, register_fonts  # noqa: E402
 
 
 def test_german_greek_and_japanese_have_glyphs():
-    register()
+    register_fonts()
     assert cover("Straße ἀλήθεια τ β 日本語のカタカナ、。１０") == (list(FAMILIES), "")
 
 
 def test_registering_changes_no_other_figure():
     before = list(matplotlib.rcParams["font.family"])
-    register()
-    register()
+    register_fonts()
+    register_fonts()
     assert matplotlib.rcParams["font.family"] == before
     names = [font.name for font in matplotlib.font_manager.fontManager.ttflist]
     assert names.count("IPAexGothic") == 1
@@ -58,5 +58,5 @@ def test_a_font_of_boxes_for_everything_helps_nobody():
 
 
 def test_characters_are_named_for_a_message():
-    assert describe("😀") == "'😀' (U+1F600)"
-    assert describe("abc", most=2) == "'a' (U+0061), 'b' (U+0062) and 1 more"
+    assert describe_font("😀") == "'😀' (U+1F600)"
+    assert describe_font("abc", most=2) == "'a' (U+0061), 'b' (U+0062) and 1 more"

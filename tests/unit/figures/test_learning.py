@@ -9,7 +9,7 @@ pytest.importorskip("matplotlib")
 from nmtflex.config import plot
 from nmtflex.errors import OptionError, RunError
 from nmtflex.figures.learning import METRICS, learning, points, present
-from nmtflex.runs.metrics import NUMBERS, Row, read_metrics
+from nmtflex.runs.metrics import NUMBERS, MetricsRow, read_metrics
 from nmtflex.runs.run import RunFolder
 from nmtflex.training.metrics import COLUMNS
 
@@ -54,19 +54,19 @@ def test_where_a_curve_goes(folder, metric, split, by_time, expected):
 
 
 def test_the_usual_metrics_are_those_that_some_run_has():
-    trained = [Row(1, 1.0, "train", {"loss": 2.0, "perplexity": 7.4})]
-    validated = [*trained, Row(1, 2.0, "valid", {"bleu": 3.0})]
+    trained = [MetricsRow(1, 1.0, "train", {"loss": 2.0, "perplexity": 7.4})]
+    validated = [*trained, MetricsRow(1, 2.0, "valid", {"bleu": 3.0})]
     assert present([("a", trained)], None) == ["loss", "perplexity"]
     assert present([("a", trained), ("b", validated)], None) == ["loss", "perplexity", "bleu"]
     assert present([("b", validated)], ["bleu"]) == ["bleu"]
 
 
 def test_a_metric_that_a_run_has_not():
-    rows = [Row(1, 1.0, "train", {"loss": 2.0})]
+    rows = [MetricsRow(1, 1.0, "train", {"loss": 2.0})]
     with pytest.raises(OptionError, match="--y gate: the metrics of runs/b have no gate"):
         present([("runs/b", rows)], ["loss", "gate"])
     with pytest.raises(RunError, match="metrics of runs/c have no loss, perplexity, bleu"):
-        present([("runs/c", [Row(1, 1.0, "train", {})])], None)
+        present([("runs/c", [MetricsRow(1, 1.0, "train", {})])], None)
 
 
 def drawn(axes) -> dict[str, tuple[list[float], list[float]]]:
@@ -77,7 +77,7 @@ def drawn(axes) -> dict[str, tuple[list[float], list[float]]]:
 
 def test_a_panel_a_metric_and_a_line_a_run(folder, texts):
     rows = read_metrics(folder(*LINES))
-    other = [Row(100, 60.0, "valid", {"loss": 1.5, "bleu": 30.0})]
+    other = [MetricsRow(100, 60.0, "valid", {"loss": 1.5, "bleu": 30.0})]
     figure = learning([("a", rows), ("b", other)], ["loss", "bleu"], False, "valid · beam 5")
     loss, bleu = figure.axes
     lines = drawn(loss)
@@ -99,14 +99,18 @@ def test_a_panel_a_metric_and_a_line_a_run(folder, texts):
     [(180.0, "minutes", [1.5, 3.0]), (10_801.0, "hours", [0.025, 10_801 / 3600])],
 )
 def test_time_is_told_in_a_unit_that_fits(texts, seconds, unit, places):
-    rows = [Row(place, at, "valid", {"bleu": 1.0}) for place, at in enumerate((90.0, seconds))]
+    rows = [
+        MetricsRow(place, at, "valid", {"bleu": 1.0}) for place, at in enumerate((90.0, seconds))
+    ]
     figure = learning([("a", rows)], ["bleu"], True, "")
     assert drawn(figure.axes[0])["a"][0] == pytest.approx(places)
     assert f"time of training and validation ({unit})" in texts(figure)
 
 
 def test_steep_perplexities_get_plain_powers(texts):
-    rows = [Row(n, 1.0, "valid", {"perplexity": value}) for n, value in enumerate((250.0, 4.0))]
+    rows = [
+        MetricsRow(n, 1.0, "valid", {"perplexity": value}) for n, value in enumerate((250.0, 4.0))
+    ]
     figure = learning([("a", rows)], ["perplexity"], False, "")
     assert figure.axes[0].get_yscale() == "log"
     found = texts(figure)
@@ -115,13 +119,13 @@ def test_steep_perplexities_get_plain_powers(texts):
 
 
 def test_a_run_that_was_never_validated_is_named_all_the_same(texts):
-    rows = [Row(n, 1.0, "train", {"loss": 3.0 - n}) for n in range(3)]
+    rows = [MetricsRow(n, 1.0, "train", {"loss": 3.0 - n}) for n in range(3)]
     runs = [("only training", rows), ("another", rows)]
     assert "only training" in texts(learning(runs, ["loss"], False, ""))
 
 
 def test_one_run_has_no_legend_since_the_caption_names_it(texts):
-    rows = [Row(n, 1.0, "train", {"loss": 3.0 - n}) for n in range(3)]
+    rows = [MetricsRow(n, 1.0, "train", {"loss": 3.0 - n}) for n in range(3)]
     figure = learning([("alone", rows)], ["loss"], True, "alone · valid")
     assert not figure.legends
     assert "alone · valid" in texts(figure)

@@ -25,7 +25,7 @@ def side_of(tokenizer: str = "none", bpe: BPE | None = None) -> SidePipeline:
 @pytest.fixture
 def translator() -> Translator:
     torch.manual_seed(3)
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=FlexibleConfig(), embedding_size=5, encoder_size=4, decoder_size=8
     )
     model = build_model(config, 9, 9, 10).eval()

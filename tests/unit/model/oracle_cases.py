@@ -118,7 +118,7 @@ def model_config(
         "bottleneck": 6 if bottleneck else 0,
         "tie_embeddings": tie,
     }
-    return ModelConfig(**options)
+    return ModelConfig.from_flat(**options)
 
 
 def build(config: ModelConfig, tau: float = math.inf) -> tuple[Seq2Seq, Oracle]:

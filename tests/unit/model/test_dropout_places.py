@@ -101,7 +101,7 @@ def unpacked(sequences: PackedSequence) -> Tensor:
 def watched(decoder: str, cell: str, training: bool, **shares: float) -> tuple[Seq2Seq, Watch]:
     """Run a batch through a model; all of its vectors are without zeros of their own."""
     torch.manual_seed(3)
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=GlobalConfig(),
         decoder=decoder,
         cell=cell,

@@ -18,7 +18,7 @@ PAIRS = [([5, 6, 7, 8, 4], [5, 6, 7]), ([8, 9], [7]), ([4], []), ([6, 4, 9], [4,
 
 def build(attention: AttentionConfig, decoder: str = "bahdanau") -> Seq2Seq:
     torch.manual_seed(7)
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=attention, decoder=decoder, embedding_size=4, encoder_size=3, decoder_size=5
     )
     model = build_model(config, 12, 12, 10).double().eval()

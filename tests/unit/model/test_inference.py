@@ -45,7 +45,7 @@ SOURCES = [[4, 5, 6, 7], [8, 9], [10, 4, 5, 6, 7, 8, 9]]
 def build(options, seed=3, autocast=False):
     torch.manual_seed(seed)
     sizes = {"embedding_size": 16, "encoder_size": 8, "decoder_size": 16}
-    return build_model(ModelConfig(**(sizes | options)), 40, 40, 10, autocast).eval()
+    return build_model(ModelConfig.from_flat(**(sizes | options)), 40, 40, 10, autocast).eval()
 
 
 def translations(model):

@@ -28,7 +28,7 @@ DECODERS = [
     {"decoder": "luong", "attentional": False, "input_feeding": False},
 ]
 CASES = [
-    ModelConfig(
+    ModelConfig.from_flat(
         attention=attention,
         **decoder,
         cell=cell,
@@ -51,7 +51,7 @@ def build(config: ModelConfig) -> Seq2Seq:
     return build_model(config, 12, 12, 10).double().eval()
 
 
-@pytest.fixture(params=CASES, ids=lambda c: f"{c.attention.kind}-{c.decoder}-{c.cell}")
+@pytest.fixture(params=CASES, ids=lambda c: f"{c.attention.kind}-{c.decoder.kind}-{c.encoder.cell}")
 def model(request: pytest.FixtureRequest) -> Seq2Seq:
     return build(request.param)
 
@@ -127,7 +127,7 @@ def test_label_smoothing_is_cross_entropy_with_a_mixed_target():
 
 @torch.no_grad()
 def test_without_attention_the_start_is_all_there_is():
-    config = ModelConfig(attention=AttentionConfig.variants()["none"](), embedding_size=6)
+    config = ModelConfig.from_flat(attention=AttentionConfig.variants()["none"](), embedding_size=6)
     model = build(config)
     memory, state = model.encode(SOURCE, LENGTHS)
     assert memory == ()
@@ -135,7 +135,7 @@ def test_without_attention_the_start_is_all_there_is():
 
 
 def test_tied_embeddings_are_one_weight():
-    config = ModelConfig(embedding_size=16, bottleneck=16, tie_embeddings="all")
+    config = ModelConfig.from_flat(embedding_size=16, bottleneck=16, tie_embeddings="all")
     model = build(config)
     weight = model.target_embedding.weight
     assert model.output.projection.weight is weight
@@ -144,7 +144,7 @@ def test_tied_embeddings_are_one_weight():
 
 
 def test_one_embedding_needs_one_vocabulary():
-    config = ModelConfig(embedding_size=16, bottleneck=16, tie_embeddings="all")
+    config = ModelConfig.from_flat(embedding_size=16, bottleneck=16, tie_embeddings="all")
     with pytest.raises(ValueError, match="12 and 13"):
         build_model(config, 12, 13, 10)
 
@@ -152,7 +152,7 @@ def test_one_embedding_needs_one_vocabulary():
 @torch.no_grad()
 def test_bfloat16_is_close_and_its_probabilities_are_float32():
     torch.manual_seed(7)
-    config = ModelConfig(embedding_size=16, encoder_size=16, decoder_size=16)
+    config = ModelConfig.from_flat(embedding_size=16, encoder_size=16, decoder_size=16)
     model = build_model(config, 12, 12, 10).eval()
     memory, state = model.encode(SOURCE, LENGTHS)
     exact = model.log_probs(model.step(memory, torch.arange(3), state, TARGET_IN[:, 0]).output)

@@ -31,16 +31,16 @@ ATTENTION.append(GlobalConfig(score="general"))
 models = pytest.mark.parametrize(
     "config",
     [
-        ModelConfig(
+        ModelConfig.from_flat(
             attention=attention, decoder=decoder, cell=cell,
             embedding_size=6, encoder_size=4, decoder_size=8,
         )
         for attention in ATTENTION
         for decoder, cell in (("bahdanau", "gru"), ("luong", "lstm"))
     ],
-    ids=lambda config: f"{config.attention.kind}-{config.attention.score}-{config.decoder}"
+    ids=lambda config: f"{config.attention.kind}-{config.attention.score}-{config.decoder.kind}"
     if hasattr(config.attention, "score")
-    else f"{config.attention.kind}-{config.decoder}",
+    else f"{config.attention.kind}-{config.decoder.kind}",
 )  # fmt: skip
 
 

@@ -45,7 +45,9 @@ def batches(tmp_path) -> Batches:
 def build(device: str, attention=None, autocast=False, dropout=0.0, **options) -> Seq2Seq:
     torch.manual_seed(2)
     sizes = {"embedding_size": 5, "encoder_size": 4, "decoder_size": 8}
-    config = ModelConfig(attention=attention or ATTENTION[1], dropout=dropout, **sizes, **options)
+    config = ModelConfig.from_flat(
+        attention=attention or ATTENTION[1], dropout=dropout, **sizes, **options
+    )
     return build_model(config, 12, 12, 8, autocast).to(device)
 
 

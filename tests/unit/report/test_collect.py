@@ -23,7 +23,7 @@ from nmtflex.decoding.translator import load
 from nmtflex.errors import OptionError, RunError
 from nmtflex.evaluation.runs import Decoding
 from nmtflex.evaluation.sweep import Point, as_csv
-from nmtflex.report.collect import Wanted, collect
+from nmtflex.report.collect import ReportTask, collect
 from nmtflex.training.metrics import COLUMNS
 
 
@@ -31,7 +31,9 @@ def wanted(sentences=10, tau=None, split="test", **scores):
     decoding = Decoding(
         SearchConfig(beam=2), ThresholdConfig(tau=tau), BatchConfig(), DeviceConfig(threads=1)
     )
-    return Wanted(split=split, sentences=sentences, scores=ScoreConfig(**scores), decoding=decoding)
+    return ReportTask(
+        split=split, sentences=sentences, scores=ScoreConfig(**scores), decoding=decoding
+    )
 
 
 def test_several_mechanisms_side_by_side(make_tiny_run):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nmtflex.errors import RunError
-from nmtflex.runs.metrics import Row, read_metrics
+from nmtflex.runs.metrics import MetricsRow, read_metrics
 from nmtflex.runs.run import RunFolder
 from nmtflex.training.metrics import COLUMNS
 
@@ -30,7 +30,7 @@ def folder(tmp_path):
 
 def test_rows_are_read_and_empty_cells_left_out(folder):
     rows = read_metrics(folder(*LINES))
-    assert rows[0] == Row(50, 30.5, "train", {"loss": 5.5, "perplexity": 240.0})
+    assert rows[0] == MetricsRow(50, 30.5, "train", {"loss": 5.5, "perplexity": 240.0})
     assert rows[3].values["bleu"] == 20.25
     assert "bleu" not in rows[1].values
 

@@ -59,7 +59,7 @@ def test_nothing_is_left_out_where_nothing_is_given(tiny_run):
 
 def gated(run):
     """The run, with a model that has a penalty."""
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=FlexibleConfig(), embedding_size=6, encoder_size=4, decoder_size=8
     )
     return run._replace(model=build_model(config, 12, 12, 10).eval())
@@ -94,6 +94,8 @@ def test_a_view_of_a_run_computes_what_its_threshold_leaves(tiny_run):
 
 
 def test_a_mechanism_without_a_penalty_refuses_one_from_a_caller():
-    model = build_model(ModelConfig(embedding_size=6, encoder_size=4, decoder_size=8), 12, 12, 10)
+    model = build_model(
+        ModelConfig.from_flat(embedding_size=6, encoder_size=4, decoder_size=8), 12, 12, 10
+    )
     with pytest.raises(ValueError, match=r"GlobalAttention has no penalty to compare with 0\.7"):
         model.limited(Limits(0.7)).encode(torch.tensor([[4, 5]]), torch.tensor([2]))

@@ -9,19 +9,15 @@ import math
 from pathlib import Path
 
 import pytest
+from of_lines import corpus_bleu, corpus_chrf, corpus_ter, sentence_bleu, word_bleu
 
 from nmtflex.errors import DataError
 from nmtflex.scoring.bleu import (
     chrf_metric,
-    corpus_bleu,
-    corpus_chrf,
     corpus_score,
-    corpus_ter,
     lacks_spaces,
-    sentence_bleu,
     sentence_scores,
     ter_metric,
-    word_bleu,
 )
 
 ORACLES = Path(__file__).parents[4] / "shared" / "oracles"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from of_lines import corpus_ribes, word_bleu
 
 from nmtflex.errors import DataError
-from nmtflex.scoring.bleu import word_bleu
 from nmtflex.scoring.buckets import EDGES, Bucket, score_by_length
-from nmtflex.scoring.ribes import corpus_ribes
 
 
 def count(hypotheses, *references):

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sacrebleu.metrics.lib_ter import translation_edit_rate
 
 from nmtflex.config import ScoreConfig
 from nmtflex.errors import DataError
@@ -223,6 +224,23 @@ def test_comparisons():
     assert all("|bs:100|seed:3|" in row.signature for row in rows)
     assert rows[-1].signature.endswith("|segmenter:none")
     assert rows[4].signature.endswith("|segmenter:none")
+
+
+def test_the_edits_of_ter_are_computed_once(monkeypatch):
+    calls = []
+
+    def counted(words, reference):
+        calls.append((tuple(words), tuple(reference)))
+        return translation_edit_rate(words, reference)
+
+    monkeypatch.setattr("sacrebleu.metrics.ter.translation_edit_rate", counted)
+    scorer, text = prepared(["a b c", "d e", "d e"], ["a c b", "d f", "d e"], ter=True)
+    evaluation = scorer.evaluate(text)
+    rows = {row.metric: row for row in scorer.compare({"a": text}, Resampling(samples=9))}
+    columns, _ = scorer.by_sentence(text)
+    assert rows["TER"].score == evaluation.ter.value == pytest.approx(100 * 2 / 7)
+    assert columns["ter"] == pytest.approx([100 / 3, 50, 0])
+    assert len(calls) == len(set(calls)) == 3
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from nmtflex.scoring.bleu import Score
 from nmtflex.scoring.buckets import Bucket
 from nmtflex.scoring.evaluation import Evaluation
-from nmtflex.scoring.report import Report, sentence_table
+from nmtflex.scoring.report import ScoreReport, sentence_table
 from nmtflex.scoring.ribes import RibesScore
 from nmtflex.scoring.significance import Comparison
 
@@ -24,7 +24,7 @@ def comparison(metric, system, score, p_value):
 
 def test_one_system():
     ribes = RibesScore(0.12345, [0.12345] * 3, "sr")
-    report = Report(systems={"a": evaluation(1 / 3, ribes=ribes, cps=2.5)}, buckets={})
+    report = ScoreReport(systems={"a": evaluation(1 / 3, ribes=ribes, cps=2.5)}, buckets={})
     (table,) = report.tables()
     assert table.columns == ("metric", "score", "signature")
     assert table.rows == [
@@ -41,7 +41,7 @@ def test_one_system():
 def test_intervals_of_one_system():
     rows = [comparison("BLEU", "a", 20.0, None), comparison("chrF2", "a", 50.0, None)]
     systems = {"a": evaluation(20.0, cps=2.5, encoding_computations=9.0)}
-    report = Report(systems=systems, comparisons=rows, buckets={})
+    report = ScoreReport(systems=systems, comparisons=rows, buckets={})
     (table,) = report.tables()
     assert table.columns == ("metric", "score", "mean", "95 % interval", "signature")
     assert table.rows == [
@@ -56,7 +56,7 @@ def test_intervals_of_one_system():
 
 
 def test_several_systems():
-    report = Report(systems={"a": evaluation(20.0), "b": evaluation(21.0)}, buckets={})
+    report = ScoreReport(systems={"a": evaluation(20.0), "b": evaluation(21.0)}, buckets={})
     scores, signatures = report.tables()
     assert scores.columns == ("system", "BLEU", "chrF2")
     assert scores.rows == [["a", "20.00", "50.00"], ["b", "21.00", "50.00"]]
@@ -70,7 +70,7 @@ def test_several_systems():
 def test_several_systems_compared():
     rows = [comparison("BLEU", name, 20.0, p) for name, p in (("a", None), ("b", 1.0), ("c", 2e-5))]
     systems = dict.fromkeys("abc", evaluation(20.0))
-    scores, signatures = Report(systems=systems, comparisons=rows, buckets={}).tables()
+    scores, signatures = ScoreReport(systems=systems, comparisons=rows, buckets={}).tables()
     assert scores.columns == ("metric", "system", "score", "mean", "95 % interval", "p-value")
     assert scores.rows[0] == ["BLEU", "a", "20.00", "19.99", "19.89-20.09", ""]
     assert [row[-1] for row in scores.rows] == ["", "1.0000", "0.0000200"]
@@ -79,7 +79,7 @@ def test_several_systems_compared():
 
 def test_by_length():
     buckets = [Bucket("1-10", 1, 10, 2, Score(1 / 3, "s")), Bucket(">10", 11, None, 0, None)]
-    report = Report(systems={"a": evaluation(20.0)}, buckets={"a": buckets})
+    report = ScoreReport(systems={"a": evaluation(20.0)}, buckets={"a": buckets})
     table = report.tables()[-1]
     assert table.columns == ("source tokens", "sentences", "BLEU")
     assert table.rows == [["1-10", "2", "0.33"], [">10", "0", ""]]
@@ -88,7 +88,7 @@ def test_by_length():
         {"label": ">10", "low": 11, "high": None, "sentences": 0, "bleu": None},
     ]
     both = {"a": evaluation(20.0), "b": evaluation(21.0)}
-    report = Report(systems=both, buckets={"a": buckets, "b": buckets})
+    report = ScoreReport(systems=both, buckets={"a": buckets, "b": buckets})
     assert report.tables()[-1].columns == ("source tokens", "sentences", "BLEU a", "BLEU b")
     assert "by_length" in report.to_dict()["systems"][1]
 

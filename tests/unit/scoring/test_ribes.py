@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from of_lines import corpus_ribes
 
 from nmtflex import __version__
 from nmtflex.errors import DataError
 from nmtflex.scoring import ribes
-from nmtflex.scoring.ribes import corpus_ribes, sentence_ribes, word_ribes
+from nmtflex.scoring.ribes import sentence_ribes, word_ribes
 
 ORACLES = Path(__file__).parents[4] / "shared" / "oracles"
 needs_oracles = pytest.mark.skipif(

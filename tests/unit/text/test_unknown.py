@@ -154,7 +154,7 @@ def test_only_the_words_of_unknown_ids_change():
 def all_unknown(source: SidePipeline, target: SidePipeline, line: str, words: int) -> Translation:
     """Translate by a model that knows no word at all, so that each is replaced."""
     torch.manual_seed(1)
-    config = ModelConfig(embedding_size=4, encoder_size=3, decoder_size=4)
+    config = ModelConfig.from_flat(embedding_size=4, encoder_size=3, decoder_size=4)
     model = build_model(config, len(source.vocabulary), len(target.vocabulary), 10).eval()
     model.output.projection.bias.data[UNK_ID] = 50.0
     search = SearchConfig(beam=1, max_length=words, replace_unk=True)

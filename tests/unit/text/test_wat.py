@@ -17,8 +17,6 @@ from nmtflex.text.wat import (
     normalize_japanese,
     rejoin_japanese,
     segment_japanese,
-    wat_signature,
-    wat_words,
 )
 
 TINY = Path(__file__).parents[2] / "fixtures/tiny.kytea"
@@ -83,7 +81,6 @@ def test_segments_trim_and_collapse_spaces(kytea):
 def test_japanese_words(kytea):
     line = "私 は3.14 New Yorkへ行く。［１］"
     expected = ["私", "は", "３．１４", "Ｎｅｗ", "Ｙｏｒｋ", "へ", "行", "く", "。"]
-    assert wat_words(line, "ja", kytea) == expected
     assert build_wat("ja", kytea).tokenize(line) == expected
     assert build_wat_restorer("ja")(" ".join(expected)) == "私は３．１４Ｎｅｗ Ｙｏｒｋへ行く。"
     assert build_wat("ja", kytea).detokenize(expected) == "私は３．１４Ｎｅｗ Ｙｏｒｋへ行く。"
@@ -92,14 +89,14 @@ def test_japanese_words(kytea):
 def test_english_words():
     line = "“Ｈｅ’ｓ ［here］ 〜 −１．５”."
     expected = "&quot; He &apos;s &#91; here &#93; ~ -1.5 &quot; ."
-    assert wat_words(line, "en") == expected.split()
+    assert build_wat("en").tokenize(line) == expected.split()
     assert build_wat_restorer("en")(expected) == '"He\'s [here] ~ -1.5".'
     assert build_wat("en").detokenize(expected.split()) == '"He\'s [here] ~ -1.5".'
 
 
 def test_signatures(kytea):
-    assert wat_signature("ja", kytea) == f"wat:ja|{kytea.signature()}"
-    assert wat_signature("en").startswith("wat:en|segmenter:moses-sacremoses-")
+    assert build_wat("ja", kytea).signature() == f"wat:ja|{kytea.signature()}"
+    assert build_wat("en").signature().startswith("wat:en|segmenter:moses-sacremoses-")
     about = build_wat("ja", kytea).describe()
     assert about == {**kytea.describe(), "name": "wat-ja", "segmenter": "kytea"}
     assert build_wat("en").describe()["name"] == "wat-en"
@@ -108,8 +105,9 @@ def test_signatures(kytea):
 def test_mecab_is_a_variant():
     pytest.importorskip("MeCab")
     mecab = build_segmenter({"name": "mecab"})
-    assert wat_words("私は東京へ行く。", "ja", mecab) == ["私", "は", "東京", "へ", "行く", "。"]
-    assert wat_signature("ja", mecab).startswith("wat:ja|variant:mecab|segmenter:mecab-ipadic-")
+    wat = build_wat("ja", mecab)
+    assert wat.tokenize("私は東京へ行く。") == ["私", "は", "東京", "へ", "行く", "。"]
+    assert wat.signature().startswith("wat:ja|variant:mecab|segmenter:mecab-ipadic-")
 
 
 def test_what_there_is_no_procedure_for(kytea):
@@ -127,7 +125,7 @@ def test_what_there_is_no_procedure_for(kytea):
 
 @given(line=st.text(st.characters(exclude_characters="\n")))
 def test_any_line_has_words_without_white_space(kytea, line):
-    for words in (wat_words(line, "ja", kytea), wat_words(line, "en")):
+    for words in (build_wat("ja", kytea).tokenize(line), build_wat("en").tokenize(line)):
         assert all(word and not set(word) & set(" \t\n") for word in words)
 
 
@@ -160,10 +158,9 @@ def test_whole_procedure(oracle):
     pytest.importorskip("vaporetto")
     model = SHARED / "data/kytea_model/kytea-tanaka-kftt.bin.xz"
     kytea = build_segmenter({"name": "kytea"}, model)
+    words = build_wat("ja", kytea).tokenize
     rows = [row for row in oracle if "raw" in row and "rejoined" in row]
     assert len(rows) == 877
     wrong = [row for row in rows if segment_japanese(row["normalized"], kytea) != row["segmented"]]
-    wrong += [
-        row for row in rows if " ".join(wat_words(row["raw"], "ja", kytea)) != row["rejoined"]
-    ]
+    wrong += [row for row in rows if " ".join(words(row["raw"])) != row["rejoined"]]
     assert wrong == []

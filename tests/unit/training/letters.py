@@ -47,7 +47,12 @@ def make_corpus(
 
 
 def small_model(**options: Any) -> ModelConfig:
-    return ModelConfig(**{"attention": GlobalConfig(), "dropout": 0.0, **SIZES, **options})
+    return ModelConfig.from_flat(**{
+        "attention": GlobalConfig(),
+        "dropout": 0.0,
+        **SIZES,
+        **options,
+    })
 
 
 def begin(

@@ -25,7 +25,7 @@ FOLDERS = {"data": Path("d"), "run": Path("r")}
 
 
 def model(**values: Any) -> ModelConfig:
-    return ModelConfig(decoder="luong", **values)
+    return ModelConfig.from_flat(decoder="luong", **values)
 
 
 def train(**values: Any) -> TrainConfig:

@@ -34,7 +34,7 @@ def make_model(corpus, attention=None, seed=3):
     sizes = (len(side.vocabulary) for side in (corpus.pipeline.source, corpus.pipeline.target))
     torch.manual_seed(seed)
     open_device(CPU)
-    config = ModelConfig(attention=attention or GlobalConfig(), **SIZES)
+    config = ModelConfig.from_flat(attention=attention or GlobalConfig(), **SIZES)
     model = build_model(config, *sizes, 8)
     for weight in model.parameters():
         weight.data.normal_(std=0.7)
