@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable
 from typing import IO
 
-import torch
-
 from nmtflex.config import LoopConfig
 from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.corpus.integrity import Integrity
@@ -22,6 +20,7 @@ from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.heap import give_back
 from nmtflex.ranks import Ranks
 from nmtflex.runs.run import RunFolder
+from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import save_best, save_checkpoint
 from nmtflex.training.display import Display
 from nmtflex.training.gradients import Gradients, Sums, clip_gradient
@@ -58,7 +57,7 @@ class Trainer:
         folder: RunFolder,
         corpus: PreparedCorpus,
         model: Seq2Seq,
-        optimizer: torch.optim.Optimizer,
+        optimizer: Adam,
         progress: Progress,
         tau: float = math.inf,
         ranks: Ranks | None = None,
@@ -225,8 +224,7 @@ class Trainer:
         """
         progress, config = self.progress, self.config
         self.model.train()
-        for group in self.optimizer.param_groups:
-            group["lr"] = progress.rate
+        self.optimizer.rate = progress.rate
         sums = self.gradients.of(chosen, following)
         norm = clip_gradient(self.model, config.clip)
         if is_sound(sums, norm):

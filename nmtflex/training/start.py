@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 import nmtflex
 from nmtflex.config import (
@@ -36,6 +38,7 @@ from nmtflex.runs.device import open_device, storage_dtype
 from nmtflex.runs.run import Run, RunFolder, read_run_config
 from nmtflex.runs.threshold import threshold_value
 from nmtflex.runs.weights import load_weights
+from nmtflex.training.adam import Adam
 from nmtflex.training.budget import check_states, find_budget, largest_piece
 from nmtflex.training.checkpoint import clear_leftovers
 from nmtflex.training.joining import (
@@ -125,7 +128,7 @@ def make_trainer(
         budget = find_budget(model, corpus, ranks)
         train_config = dataclasses.replace(train_config, batch_tokens=budget)
         config["train"]["batch_tokens"] = budget
-    optimizer = torch.optim.Adam(trained, lr=rate, fused=True)
+    optimizer = Adam(trained, rate)
     lock, processes, state = None, ranks.size, Resumed(Progress(rate=rate))
     if ranks.first:
         groups = (model_config, train_config, device_config)
@@ -147,7 +150,7 @@ def _build(
     data: dict[str, Any],
     place: torch.device,
     ranks: Ranks,
-) -> tuple[Seq2Seq, list[torch.nn.Parameter]]:
+) -> tuple[Seq2Seq, list[nn.Parameter]]:
     """Build the model on its device, once it is known to fit; return its trained weights too.
 
     Raises:
@@ -155,13 +158,23 @@ def _build(
     """
     sizes = data["source_size"], data["target_size"], data["longest_source"]
     autocast, dtype = device_config.dtype == "bfloat16", storage_dtype(device_config)
-    with torch.device("meta"):  # shapes without memory
+    with torch.device("meta"), _Undrawn():  # shapes without memory
         outline = build_model(model_config, *sizes, autocast).to(dtype=dtype)
     trainable(outline, train_config.frozen)
     check_states(outline, place, ranks.launch.local_size if place.type == "cpu" else 1)
     torch.manual_seed(train_config.seed)
     model = build_model(model_config, *sizes, autocast).to(place, dtype)
     return model, trainable(model, train_config.frozen)
+
+
+class _Undrawn(TorchFunctionMode):
+    """Draws no normal numbers: on "meta" that imports PyTorch's compiler, which takes 140 MB."""
+
+    def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Return what would be drawn into as it is."""
+        if function in (nn.init.normal_, Tensor.normal_):
+            return args[0] if args else kwargs["tensor"]
+        return function(*args, **kwargs or {})
 
 
 def _cut(trainer: Trainer) -> Iterator[str]:
@@ -239,7 +252,7 @@ def _open_folder(
     return lock, config["processes"]
 
 
-def trainable(model: Seq2Seq, patterns: list[str]) -> list[torch.nn.Parameter]:
+def trainable(model: Seq2Seq, patterns: list[str]) -> list[nn.Parameter]:
     """Keep the weights whose names match from changing; return the others, each once.
 
     Raises:
