@@ -306,6 +306,7 @@ class Trainer:
                 about |= {"bleu": str(result.bleu), "signature": result.signature}
             save_best(self.folder, self.model, about)
         self._save()
+        give_back()
         display.working(progress.epoch, progress.update)
         display.pause()
 
