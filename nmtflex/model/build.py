@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
 from nmtflex.attention import Sizes, build_attention
 from nmtflex.config import (
     BahdanauConfig,
@@ -91,3 +99,20 @@ def _build_decoder(config: ModelConfig, states_size: int, source_length: int) ->
             fed_size,
         )
     raise ValueError(f"no decoder for {own}")
+
+
+@contextlib.contextmanager
+def outlined() -> Iterator[None]:
+    """Build models inside the block as shapes alone, on the meta device: they take no memory."""
+    with torch.device("meta"), _Undrawn():
+        yield
+
+
+class _Undrawn(TorchFunctionMode):
+    """Draws no normal numbers: on "meta" that imports PyTorch's compiler, which takes 140 MB."""
+
+    def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Return what would be drawn into as it is."""
+        if function in (nn.init.normal_, Tensor.normal_):
+            return args[0] if args else kwargs["tensor"]
+        return function(*args, **kwargs or {})

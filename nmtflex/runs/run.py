@@ -7,12 +7,10 @@ import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-
 from nmtflex.config import RUN_FORMAT, DeviceConfig, ModelConfig, upgraded
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import check_plain, read_json
-from nmtflex.model.build import build_model
+from nmtflex.model.build import build_model, outlined
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.device import open_device, storage_dtype
 from nmtflex.runs.weights import check_weights, load_weights, model_tensors, open_tensors
@@ -185,7 +183,7 @@ def outline_run(path: Path) -> Run:
         )
     if model_config.tie_embeddings == "all" and sizes[0] != sizes[1]:
         raise RunError(f"{folder.config}: damaged: one embedding for vocabularies of two sizes")
-    with torch.device("meta"):  # shapes without memory, however large they are
+    with outlined():  # no memory, however large the model is
         model = _build(model_config, data)
     return Run(folder, config, model_config, pipeline, model, 0)
 

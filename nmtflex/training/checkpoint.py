@@ -19,6 +19,7 @@ from nmtflex.files import atomic_folder, read_json, remove_folder, write_json
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.run import RunFolder, update_of
 from nmtflex.runs.weights import load_tensors, load_weights, model_tensors, save_tensors
+from nmtflex.training.adam import Adam, first_state
 from nmtflex.training.progress import Progress
 
 ADAM = {"step", "exp_avg", "exp_avg_sq"}  # what the optimiser keeps of a weight
@@ -29,7 +30,7 @@ CHECKSUM = "sha256"  # in the progress, of all else there
 def save_checkpoint(
     folder: RunFolder,
     model: Seq2Seq,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Adam,
     progress: Progress,
     keep: int,
     random: Mapping[str, Tensor] = MappingProxyType({}),
@@ -132,7 +133,7 @@ def save_best(folder: RunFolder, model: Seq2Seq, about: dict[str, str]) -> None:
     save_tensors(folder.best, model_tensors(model), about)
 
 
-def load_checkpoint(path: Path, model: Seq2Seq, optimizer: torch.optim.Optimizer) -> Progress:
+def load_checkpoint(path: Path, model: Seq2Seq, optimizer: Adam) -> Progress:
     """Restore weights, optimiser and random numbers; return how far the training was.
 
     Raises:
@@ -150,7 +151,7 @@ def load_checkpoint(path: Path, model: Seq2Seq, optimizer: torch.optim.Optimizer
     return progress
 
 
-def _trainer_tensors(model: Seq2Seq, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _trainer_tensors(model: Seq2Seq, optimizer: Adam) -> dict[str, Tensor]:
     """Name the optimiser's tensors after their weights, and add the random generators."""
     tensors = {"rng.cpu": torch.get_rng_state()}
     if model.device.type == "cuda":
@@ -161,9 +162,7 @@ def _trainer_tensors(model: Seq2Seq, optimizer: torch.optim.Optimizer) -> dict[s
     return tensors
 
 
-def _restore_trainer(
-    tensors: dict[str, Tensor], model: Seq2Seq, optimizer: torch.optim.Optimizer
-) -> None:
+def _restore_trainer(tensors: dict[str, Tensor], model: Seq2Seq, optimizer: Adam) -> None:
     states: dict[str, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         parameter, _, key = name.partition(":")
@@ -177,11 +176,11 @@ def _restore_trainer(
             shape = () if key == "step" else trained[name].shape if name in trained else None
             if tensor.shape != shape or not tensor.is_floating_point():
                 raise RunError(f"{name}:{key} is not the optimiser's of this model")
-    names = list(trained)
-    optimizer.load_state_dict({
-        "state": {names.index(name): state for name, state in states.items()},
-        "param_groups": optimizer.state_dict()["param_groups"],
-    })
+    optimizer.state = {
+        weight: {key: states[name][key].to(like) for key, like in first_state(weight).items()}
+        for name, weight in trained.items()
+        if name in states
+    }
     torch.set_rng_state(tensors["rng.cpu"])
     if "rng.cuda" in tensors and model.device.type == "cuda":
         torch.cuda.set_rng_state(tensors["rng.cuda"], model.device)

@@ -20,6 +20,7 @@ from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.runs.weights import load_tensors
+from nmtflex.training.adam import Adam, first_state
 from nmtflex.training.describe import Options
 from nmtflex.training.progress import Progress
 from nmtflex.training.same_options import NOT_COMPARED
@@ -30,7 +31,7 @@ MOST_PROCESSES = 1 << 16  # that a run is believed to have begun with
 def join(
     ranks: Ranks,
     model: Seq2Seq,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Adam,
     progress: Progress,
     trainer_file: Path | None,
     seed: int,
@@ -55,7 +56,7 @@ def join(
         return progress
     progress = Progress(**ranks.from_first(dataclasses.asdict(progress)))
     ranks.spread(model.state_dict().values())
-    _spread_optimizer(ranks, model, optimizer)
+    _spread_optimizer(ranks, optimizer)
     saved: dict[str, list[int]] = {}
     if ranks.first and trainer_file is not None:
         tensors, _ = load_tensors(trainer_file)
@@ -66,21 +67,14 @@ def join(
     return progress
 
 
-def _spread_optimizer(ranks: Ranks, model: Seq2Seq, optimizer: torch.optim.Optimizer) -> None:
+def _spread_optimizer(ranks: Ranks, optimizer: Adam) -> None:
     """Give all processes the first one's state of the optimiser."""
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
-    shapes_of = [
-        {key: list(value.shape) for key, value in optimizer.state.get(weight, {}).items()}
-        for weight in weights
-    ]
-    for weight, shapes in zip(weights, ranks.from_first(shapes_of), strict=True):
-        if not ranks.first and shapes:
-            optimizer.state[weight] = {
-                # Adam counts steps in float32, whatever the weight's format.
-                key: weight.new_empty(shape, dtype=torch.float32 if key == "step" else None)
-                for key, shape in shapes.items()
-            }
-        ranks.spread(optimizer.state[weight][key] for key in shapes)
+    known = ranks.from_first([weight in optimizer.state for weight in optimizer.weights])
+    for weight, moved in zip(optimizer.weights, known, strict=True):
+        if moved:
+            if not ranks.first:
+                optimizer.state[weight] = first_state(weight)
+            ranks.spread(optimizer.state[weight].values())
 
 
 def _set_random(

@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-
 from nmtflex.config import LoopConfig
 from nmtflex.corpus.batches import Pairs
 from nmtflex.corpus.integrity import Integrity
@@ -21,6 +19,7 @@ from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.heap import give_back
 from nmtflex.ranks import Ranks
 from nmtflex.runs.run import RunFolder
+from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import save_best, save_checkpoint
 from nmtflex.training.display import Display
 from nmtflex.training.gradients import Gradients, Sums, clip_gradient
@@ -43,7 +42,7 @@ class Trainer:
     config: LoopConfig  # its batches are those of all processes together
     folder: RunFolder  # where everything is written
     model: Seq2Seq
-    optimizer: torch.optim.Optimizer  # over the weights that are trained
+    optimizer: Adam  # over the weights that are trained
     gradients: Gradients
     validator: Validator | None  # None without validation data
     schedule: Schedule
@@ -183,8 +182,7 @@ class Trainer:
         """
         progress, config = self.progress, self.config
         self.model.train()
-        for group in self.optimizer.param_groups:
-            group["lr"] = progress.rate
+        self.optimizer.rate = progress.rate
         sums = self.gradients.of(chosen, following)
         norm = clip_gradient(self.model, config.clip)
         if is_sound(sums, norm):
@@ -262,6 +260,7 @@ class Trainer:
                 about |= {"bleu": str(result.bleu), "signature": result.signature}
             save_best(self.folder, self.model, about)
         self._save()
+        give_back()
         display.working(progress.epoch, progress.update)
         display.pause()
 

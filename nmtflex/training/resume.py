@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import torch
-
 from nmtflex.errors import RunError
 from nmtflex.files import remove_folder
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.run import RunFolder, update_of
 from nmtflex.runs.weights import load_tensors
+from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import TRAINER, load_checkpoint
 from nmtflex.training.progress import Progress
 
@@ -27,7 +26,7 @@ class Resumed:
     notes: list[str] = field(default_factory=list)  # for a person: a line a damaged checkpoint
 
 
-def resume(folder: RunFolder, model: Seq2Seq, optimizer: torch.optim.Optimizer) -> Resumed | None:
+def resume(folder: RunFolder, model: Seq2Seq, optimizer: Adam) -> Resumed | None:
     """Restore the last checkpoint that is whole.
 
     Damaged ones after it are renamed, as the training is to write these updates again; nothing is

@@ -12,13 +12,14 @@ from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.corpus.integrity import Integrity
 from nmtflex.corpus.store import PreparedCorpus, open_prepared
 from nmtflex.errors import DataError, OptionError
-from nmtflex.model.build import build_model
+from nmtflex.model.build import build_model, outlined
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.runs.device import open_device, storage_dtype
 from nmtflex.runs.run import Run, RunFolder
 from nmtflex.runs.threshold import threshold_value
 from nmtflex.runs.weights import load_weights
+from nmtflex.training.adam import Adam
 from nmtflex.training.budget import check_states, largest_piece, settle_budget
 from nmtflex.training.describe import Options, describe, describe_data
 from nmtflex.training.folder import open_folder
@@ -90,7 +91,7 @@ def make_trainer(
         load_weights(base.folder.best, model)
     config = settle_budget(options.train, model, corpus, ranks)
     described = describe(corpus, options._replace(train=config), data, base, ranks.size)
-    optimizer = torch.optim.Adam(trained, lr=rate, fused=True)
+    optimizer = Adam(trained, rate)
     validated = -1 if base else 0  # the weights of a base run are validated before the first update
     state = Resumed(Progress(rate=rate, validated_update=validated))
     folder = RunFolder(config.run)
@@ -154,7 +155,7 @@ def _build(
     """
     sizes = data["source_size"], data["target_size"], data["longest_source"]
     autocast, dtype = options.device.dtype == "bfloat16", storage_dtype(options.device)
-    with torch.device("meta"):  # shapes without memory
+    with outlined():
         outline = build_model(options.model, *sizes, autocast).to(dtype=dtype)
     trainable(outline, options.train.frozen)
     check_states(outline, place, ranks.launch.local_size if place.type == "cpu" else 1)

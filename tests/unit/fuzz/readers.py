@@ -25,6 +25,7 @@ from nmtflex.text.bpe import BPE
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.tokenizers.kytea_model import check_model, read_model
 from nmtflex.text.vocabulary import Vocabulary
+from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import last_rate, load_checkpoint
 from nmtflex.training.finetune import effective
 
@@ -124,7 +125,7 @@ def read_checkpoint(folder: Path) -> None:
     with contextlib.suppress(NmtflexError):
         last_rate(run)
     model = load_run(folder / "run", CPU).model
-    optimizer = torch.optim.Adam(model.parameters(), fused=True)
+    optimizer = Adam(model.parameters())
     load_checkpoint(run.updates()[-1], model, optimizer)
     for weight in model.parameters():
         weight.grad = torch.zeros_like(weight)

@@ -13,6 +13,7 @@ from nmtflex.config import DeviceConfig
 from nmtflex.errors import RunError
 from nmtflex.runs.run import RunFolder, load_run, update_of
 from nmtflex.runs.weights import load_tensors, save_tensors
+from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import (
     PROGRESS,
     TRAINER,
@@ -28,7 +29,7 @@ NAME = "output.projection.bias"
 
 def model_and_optimizer(run: Path):
     model = load_run(run, DeviceConfig(device="cpu", threads=1)).model
-    return model, torch.optim.Adam(model.parameters(), fused=True)
+    return model, Adam(model.parameters())
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 from nmtflex.config import DeviceConfig
 from nmtflex.files import atomic_file, atomic_folder
 from nmtflex.runs.run import RunFolder, load_run
+from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import clear_leftovers, save_best, save_checkpoint
 from nmtflex.training.progress import Progress
 from nmtflex.training.resume import resume
@@ -78,7 +79,7 @@ class Saving:
         self.path = run
         self.folder = RunFolder(run)
         self.model = load_run(run, DeviceConfig(device="cpu", threads=1)).model
-        self.optimizer = torch.optim.Adam(self.model.parameters(), fused=True)
+        self.optimizer = Adam(self.model.parameters())
         for update in (1, 2):
             self.learn(update)
             self.save(update)

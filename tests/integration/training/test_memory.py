@@ -1,0 +1,40 @@
+"""What a training holds in memory: no compiler of PyTorch's, and no more with time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from backwards import SMALL
+
+pytestmark = pytest.mark.integration
+
+TRAINING = """
+import sys
+from pathlib import Path
+from nmtflex.cli.app import main
+from nmtflex.training import loop
+held, give_back = [], loop.give_back
+def watched():
+    give_back()
+    held.append(int(Path("/proc/self/statm").read_text().split()[1]))
+loop.give_back = watched
+code = main()
+print(sorted({"torch._dynamo", "sympy", "triton"} & set(sys.modules)))
+print(*held)
+sys.exit(code)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_stays_flat_and_no_compiler_is_imported(prepared, tmp_path):
+    options = ["--run", tmp_path / "run", *SMALL, "--dtype", "bfloat16"]
+    command = ["train", prepared, *options, "--updates", 200]
+    program = [sys.executable, "-c", TRAINING, *map(str, command)]
+    done = subprocess.run(program, check=True, capture_output=True, text=True)
+    *_, imported, pages = done.stdout.splitlines()
+    assert imported == "[]"
+    held = [int(word) for word in pages.split()]
+    assert len(held) == 10  # every 20 updates
+    assert held[9] < 1.05 * held[4]
