@@ -28,6 +28,7 @@ from nmtflex.evaluation.runs import Decoding, common_split, facts_of, names, ope
 from nmtflex.figures.sentence import shown_tokens
 from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
 from nmtflex.report.settings import settings
+from nmtflex.runs.info import count_parameters
 from nmtflex.runs.origin import read_curve
 from nmtflex.runs.run import RunFolder
 from nmtflex.scoring.significance import Resampling
@@ -141,7 +142,7 @@ def _of_run(
         report={
             "name": name,
             "description": " · ".join(list(facts_of(opened, name, wanted.decoding).values())[1:]),
-            "parameters": sum(part.numel() for part in run.model.parameters()),
+            "parameters": (count_parameters(run.folder) or {}).get("all"),
             "learning": _learning(run.folder),
             "scores": [
                 {

@@ -41,7 +41,7 @@ def describe_run(path: Path) -> dict[str, Any]:
         "data": _data(config),
         "languages": _languages(folder),
         "options": options_line(path, config),
-        "parameters": _parameters(folder),
+        "parameters": count_parameters(folder),
         "bytes": _bytes(folder),
         "progress": _progress(folder),
         "best": _best(folder),
@@ -100,7 +100,7 @@ def _weights_file(folder: RunFolder) -> Path | None:
     return next((path for path in (folder.best, *files) if path.is_file()), None)
 
 
-def _parameters(folder: RunFolder) -> dict[str, int] | None:
+def count_parameters(folder: RunFolder) -> dict[str, int] | None:
     """Return the number of weights of each part of the model, from the header of their file."""
     path = _weights_file(folder)
     if path is None:
