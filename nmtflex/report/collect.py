@@ -28,7 +28,7 @@ from nmtflex.evaluation.runs import Decoding, common_split, facts_of, names, ope
 from nmtflex.figures.sentence import shown_tokens
 from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
 from nmtflex.report.settings import settings
-from nmtflex.runs.info import count_parameters
+from nmtflex.report.info import count_parameters
 from nmtflex.runs.origin import read_curve
 from nmtflex.runs.run import RunFolder
 from nmtflex.scoring.significance import Resampling
