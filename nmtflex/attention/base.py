@@ -130,7 +130,8 @@ class Attention(nn.Module, ABC):
     ) -> tuple[Tensor, Tensor | None]:
         """Attend in all steps of a batch, where no query depends on a context before it.
 
-        Equal to ``forward`` step by step, which this is unless a mechanism has a faster way.
+        Equal to ``forward`` step by step: a loop over it, or one call for all steps where there is
+        no state and so no step hangs on another.
 
         Args:
             queries: [B, T, Q].
@@ -141,6 +142,8 @@ class Attention(nn.Module, ABC):
         Returns:
             Contexts [B, T, C], and gates [B, T] where there is a gate.
         """
+        if not state:
+            return self.at_once(queries, feedback, memory, ())
         contexts, gates = [], []
         for query, words in zip(queries.unbind(1), feedback.unbind(1), strict=True):
             glimpse = self(query, words, memory, None, state)
@@ -148,6 +151,23 @@ class Attention(nn.Module, ABC):
             gates.append(glimpse.gate)
             state = glimpse.state
         return torch.stack(contexts, dim=1), torch.stack(gates, dim=1) if self.gated else None
+
+    def at_once(
+        self, queries: Tensor, feedback: Tensor, memory: Any, states: State
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend in all steps as if they were hypotheses; see ``sequence``.
+
+        Args:
+            queries: [B, T, Q].
+            feedback: [B, T, F].
+            memory: What ``prepare`` made.
+            states: The state before every step, [B T, ...] each.
+        """
+        size = queries.shape[:2]
+        rows = torch.arange(len(queries), device=queries.device).repeat_interleave(size[1])
+        glimpse = self(queries.flatten(0, 1), feedback.flatten(0, 1), memory, rows, states)
+        gates = None if glimpse.gate is None else glimpse.gate.unflatten(0, size)
+        return glimpse.context.unflatten(0, size), gates
 
     def weight_sums(self, length: int) -> tuple[float, float]:
         """Return the least and the greatest sum of a step's weights over ``length`` positions."""

@@ -21,6 +21,7 @@ from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import FlexibleConfig
 from nmtflex.layers.linear import Linear, Product
+from nmtflex.ops import sequence
 from nmtflex.ops.attend import Penalty, Source, attend, whole_sentences, window_below
 from nmtflex.ops.recurrent import gate
 
@@ -147,3 +148,16 @@ class FlexibleAttention(Attention):
         start, stop = window or whole_sentences(source, rows)
         seen = Trace(stop - start, weights, g, focus, start, stop)
         return Glimpse(context, (focus,), g, seen)
+
+    def sequence(
+        self, queries: Tensor, feedback: Tensor, memory: Reach, state: State
+    ) -> tuple[Tensor, Tensor]:
+        """Attend in all steps: only the focus goes from one to the next; see ``Attention``."""
+        (focus,) = state
+        (keys, values, lengths), tau = memory
+        size, flat = queries.shape[:2], queries.flatten(0, 1)
+        gates = self.gate(flat, feedback.flatten(0, 1)).unflatten(0, size)
+        queries = self.score.queries(flat).unflatten(0, size)
+        scores = sequence.scores(queries, keys, lengths, self.score.v)
+        weights, _ = sequence.walk(scores, gates, focus, lengths, self.sigma, tau)
+        return sequence.contexts(weights, values, lengths), gates

@@ -79,3 +79,11 @@ class LocalMAttention(Attention):
         state = (step + 1,)
         seen = Trace(stop - start, weights, None, centre, start, stop) if trace else None
         return Glimpse(context, state, trace=seen)
+
+    def sequence(
+        self, queries: Tensor, feedback: Tensor, memory: Source, state: State
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend in all steps, whose numbers are known; see ``Attention.sequence``."""
+        (first,) = state
+        steps = first.unsqueeze(1) + torch.arange(queries.shape[1], device=first.device)
+        return self.at_once(queries, feedback, memory, (steps.flatten(),))

@@ -79,7 +79,7 @@ def _attend(
             begin, end = max(tile, start[n]), min(tile + TILE, stop[n])
             if begin < end:
                 part = weights[n, begin - start[n] : end - start[n]]
-                _add_rows(part, values[begin:end], context[n])
+                add_rows(part, values[begin:end], context[n])
 
 
 @compiled(**SUMS)
@@ -141,7 +141,7 @@ def mean_position(weights: Array, start: int) -> float:
 
 
 @compiled(**SUMS)
-def _add_rows(weights: Array, rows: Array, total: Array) -> None:
+def add_rows(weights: Array, rows: Array, total: Array) -> None:
     """Add weights [P] times rows [P, D] to a total [D], four rows at a time."""
     i = 0
     while i + 4 <= weights.shape[0]:
@@ -197,7 +197,7 @@ def _backward(inputs: Inputs, n: int, plain: Array, arriving: Arriving, leaving:
         leaving.v[n] = 0
         _backward_score(inputs.query[n], inputs.v, keys, grads, leaving.query[n], leaving.v[n])
     else:
-        _add_rows(grads, keys, leaving.query[n])
+        add_rows(grads, keys, leaving.query[n])
 
 
 @compiled(**SUMS)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from torch import Tensor
 
 from nmtflex.ops.dispatch import implementation
-from nmtflex.ops.sequence import products
 
 
 def scores(query: Tensor, keys: Tensor, lengths: Tensor, v: Tensor | None = None) -> Tensor:
@@ -27,8 +26,6 @@ def scores(query: Tensor, keys: Tensor, lengths: Tensor, v: Tensor | None = None
     Returns:
         [B, T, S], 0 beyond a sentence's length.
     """
-    if v is None:
-        return products.dot(query, keys, lengths)
     return implementation("sequence", keys.device).scores(query, keys, lengths, v)
 
 
@@ -71,4 +68,4 @@ def contexts(weights: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
         values: [B, S, H]; what lies beyond a sentence's length is never read.
         lengths: [B] real positions of each sentence, at least 1.
     """
-    return products.contexts(weights, values, lengths)
+    return implementation("sequence", values.device).contexts(weights, values, lengths)

@@ -1,6 +1,7 @@
-"""Additive scores and the walk of the focus in loops on the CPU.
+"""Scores, the walk of the focus and contexts in loops on the CPU.
 
-Everything runs in float32, or in float64 for float64 keys or scores. Legend as in
+Everything runs in float32, or in float64 for float64 keys, scores or
+values. Legend as in
 ``nmtflex.ops.sequence``.
 """
 
@@ -21,11 +22,13 @@ from nmtflex.ops.threads import run_rows
 UNITS = 8  # of a key, that take no longer than one weight of a walk
 
 
-def scores(query: Tensor, keys: Tensor, lengths: Tensor, v: Tensor) -> Tensor:
-    """Return v . tanh(q + k); see ``nmtflex.ops.sequence.scores``."""
-    exact = precise(keys.dtype)
-    parts = (part.to(exact).contiguous() for part in (query, keys, v))
-    return _Scores.apply(*parts, lengths.contiguous())  # type: ignore[no-untyped-call]
+def scores(query: Tensor, keys: Tensor, lengths: Tensor, v: Tensor | None) -> Tensor:
+    """Score queries against keys; see ``nmtflex.ops.sequence.scores``."""
+    exact, lengths = precise(keys.dtype), lengths.contiguous()
+    query, keys = query.to(exact).contiguous(), keys.to(exact).contiguous()
+    if v is None:
+        return _Dot.apply(query, keys, lengths)  # type: ignore[no-untyped-call]
+    return _Additive.apply(query, keys, lengths, v.to(exact).contiguous())  # type: ignore[no-untyped-call]
 
 
 def walk(
@@ -38,17 +41,20 @@ def walk(
     return _Walk.apply(*parts, lengths.contiguous(), 2 * sigma**2, tau)  # type: ignore[no-untyped-call]
 
 
-class _Scores(torch.autograd.Function):
+def contexts(weights: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
+    """Sum values; see ``nmtflex.ops.sequence.contexts``."""
+    exact = precise(values.dtype)
+    parts = (part.to(exact).contiguous() for part in (weights, values))
+    made = _Contexts.apply(*parts, lengths.contiguous())  # type: ignore[no-untyped-call]
+    return made.to(values.dtype)
+
+
+class _Additive(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, *tensors: Tensor) -> Tensor:
-        """Return the scores of query, keys, v and lengths."""
-        ctx.save_for_backward(*tensors)
-        query, keys = tensors[:2]
-        made = query.new_zeros(*query.shape[:2], keys.shape[1])
-        scored = Scored(*(tensor.numpy() for tensor in tensors))
-        queries = query.shape[0] * query.shape[1]
-        run_rows(loops.scores, queries, made.numel() * query.shape[2], scored, made.numpy())
-        return made
+    def forward(ctx: Any, query: Tensor, keys: Tensor, lengths: Tensor, v: Tensor) -> Tensor:
+        """Return v . tanh(q + k)."""
+        ctx.save_for_backward(query, keys, v, lengths)
+        return _scored(query, keys, v, lengths)
 
     @staticmethod
     @once_differentiable
@@ -59,9 +65,67 @@ class _Scores(torch.autograd.Function):
         of_v = v.new_zeros(len(query), len(v))
         scored = Scored(*(tensor.numpy() for tensor in ctx.saved_tensors))
         parts = (part.numpy() for part in (grads.contiguous(), of_query, of_keys, of_v))
-        units = grads.numel() * len(v)
-        run_rows(loops.backward_scores, len(query), units, scored, *parts)
-        return of_query, of_keys, of_v.sum(0), None
+        run_rows(loops.backward_scores, len(query), grads.numel() * len(v), scored, *parts)
+        return of_query, of_keys, None, of_v.sum(0)
+
+
+class _Dot(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, keys: Tensor, lengths: Tensor) -> Tensor:
+        """Return q . k."""
+        ctx.save_for_backward(query, keys, lengths)
+        return _scored(query, keys, query[:0, 0, 0], lengths)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of query and keys."""
+        query, keys, lengths = ctx.saved_tensors
+        grads = grads.contiguous()
+        return _summed(grads, keys, lengths), _summed_over_steps(grads, query, lengths), None
+
+
+class _Contexts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
+        """Return the weighted sums."""
+        ctx.save_for_backward(weights, values, lengths)
+        return _summed(weights, values, lengths)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of weights and values."""
+        weights, values, lengths = ctx.saved_tensors
+        grads = grads.contiguous()
+        of_weights = _scored(grads, values, grads[:0, 0, 0], lengths)
+        return of_weights, _summed_over_steps(weights, grads, lengths), None
+
+
+def _scored(query: Tensor, keys: Tensor, v: Tensor, lengths: Tensor) -> Tensor:
+    """Return scores [B, T, S], dot products where v has length 0."""
+    made = query.new_zeros(*query.shape[:2], keys.shape[1])
+    scored = Scored(*(part.numpy() for part in (query, keys, v, lengths)))
+    queries = query.shape[0] * query.shape[1]
+    run_rows(loops.scores, queries, made.numel() * query.shape[2], scored, made.numpy())
+    return made
+
+
+def _summed(weights: Tensor, memory: Tensor, lengths: Tensor) -> Tensor:
+    """Return the weighted sums [B, T, D] of a memory [B, S, D]."""
+    made = memory.new_zeros(*weights.shape[:2], memory.shape[2])
+    queries = weights.shape[0] * weights.shape[1]
+    parts = (part.numpy() for part in (weights, memory, lengths, made))
+    run_rows(loops.sums, queries, weights.numel() * memory.shape[2], *parts)
+    return made
+
+
+def _summed_over_steps(weights: Tensor, queries: Tensor, lengths: Tensor) -> Tensor:
+    """Return the weighted sums [B, S, D] of queries [B, T, D]."""
+    made = queries.new_zeros(len(weights), weights.shape[2], queries.shape[2])
+    parts = (part.numpy() for part in (weights, queries, lengths, made))
+    run_rows(loops.sums_over_steps, len(weights), weights.numel() * queries.shape[2], *parts)
+    return made
 
 
 class _Walk(torch.autograd.Function):

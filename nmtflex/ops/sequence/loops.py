@@ -1,4 +1,4 @@
-"""The loops of additive scores and of the focus's walk on the CPU, compiled by numba.
+"""The loops of scores, of the focus's walk and of contexts on the CPU, compiled by numba.
 
 Legend as in ``nmtflex.ops.sequence``. A thread computes whole sentences, or whole queries, each in
 the same order whatever stands beside it: results do not depend on the number of threads or on the
@@ -14,6 +14,7 @@ from numba import prange
 
 from nmtflex.ops.arrays import Array, Whole
 from nmtflex.ops.attend.loops import (
+    add_rows,
     backward_punish,
     backward_softmax,
     mean_position,
@@ -27,11 +28,11 @@ from nmtflex.ops.elementary import tanh
 
 
 class Scored(NamedTuple):
-    """What additive scores are made of."""
+    """What scores are made of."""
 
     query: Array  # [B, T, A]
     keys: Array  # [B, S, A]
-    v: Array  # [A]
+    v: Array  # [A]; or of length 0, for the dot product
     lengths: Whole  # [B]
 
 
@@ -107,6 +108,44 @@ def _backward_score(
         slope = grad * (one - t * t)
         of_query[a] += slope
         of_key[a] += slope
+
+
+@entry(parallel=True)
+def sums(weights: Array, memory: Array, lengths: Whole, made: Array, shares: Whole) -> None:
+    """Sum the rows of a sentence with the weights of each of its B T queries.
+
+    Args:
+        weights: [B, T, S].
+        memory: [B, S, D].
+        lengths: [B].
+        made: [B, T, D] of zeros, becomes the sums.
+        shares: Of the queries.
+    """
+    steps = weights.shape[1]
+    for share in prange(shares.shape[0] - 1):
+        for n in range(shares[share], shares[share + 1]):
+            row, t = n // steps, n % steps
+            length = lengths[row]
+            add_rows(weights[row, t, :length], memory[row, :length], made[row, t])
+
+
+@entry(parallel=True)
+def sums_over_steps(
+    weights: Array, queries: Array, lengths: Whole, made: Array, shares: Whole
+) -> None:
+    """Sum the queries of a sentence with the weights of each of its positions.
+
+    Args:
+        weights: [B, T, S].
+        queries: [B, T, D].
+        lengths: [B].
+        made: [B, S, D] of zeros, becomes the sums.
+        shares: Of the sentences.
+    """
+    for share in prange(shares.shape[0] - 1):
+        for row in range(shares[share], shares[share + 1]):
+            for s in range(lengths[row]):
+                add_rows(weights[row, :, s], queries[row], made[row, s])
 
 
 @entry(parallel=True)

@@ -1,4 +1,4 @@
-"""Additive scores and the walk of the focus in plain PyTorch: what the fast forms must equal."""
+"""Scores, the walk of the focus and contexts in plain PyTorch: what the fast forms must equal."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from torch import Tensor
 
 from nmtflex.ops.attend import Penalty
 from nmtflex.ops.attend.reference import window_below
-from nmtflex.ops.sequence.products import real
 from nmtflex.ops.tensors import precise
 
 
-def scores(query: Tensor, keys: Tensor, lengths: Tensor, v: Tensor) -> Tensor:
-    """Return v . tanh(q + k); see ``nmtflex.ops.sequence.scores``."""
+def scores(query: Tensor, keys: Tensor, lengths: Tensor, v: Tensor | None) -> Tensor:
+    """Return v . tanh(q + k) or q . k; see ``nmtflex.ops.sequence.scores``."""
     exact = precise(keys.dtype)
-    query, keys, v = query.to(exact), real(keys, lengths).to(exact), v.to(exact)
-    made = (torch.tanh(query.unsqueeze(2) + keys.unsqueeze(1)) * v).sum(3)
-    return real(made.transpose(1, 2), lengths).transpose(1, 2)
+    query, keys = query.to(exact), _real(keys, lengths).to(exact)
+    if v is None:
+        with torch.autocast(keys.device.type, enabled=False):
+            return query @ keys.transpose(1, 2)
+    made = (torch.tanh(query.unsqueeze(2) + keys.unsqueeze(1)) * v.to(exact)).sum(3)
+    return _real(made.transpose(1, 2), lengths).transpose(1, 2)
 
 
 def walk(
@@ -43,3 +45,15 @@ def walk(
         weights.append(weight)
         focuses.append(focus)
     return torch.stack(weights, dim=1), torch.stack(focuses, dim=1)
+
+
+def contexts(weights: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
+    """Sum values; see ``nmtflex.ops.sequence.contexts``."""
+    with torch.autocast(values.device.type, enabled=False):
+        return weights.to(values.dtype) @ _real(values, lengths)
+
+
+def _real(memory: Tensor, lengths: Tensor) -> Tensor:
+    """Return a memory [B, S, D] with 0 beyond each sentence's length."""
+    inside = torch.arange(memory.shape[1], device=memory.device) < lengths.unsqueeze(1)
+    return memory.masked_fill(~inside.unsqueeze(2), 0)

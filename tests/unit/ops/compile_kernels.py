@@ -15,6 +15,7 @@ from triton.compiler import ASTSource
 
 from nmtflex.ops.attend import triton_backward, triton_loops
 from nmtflex.ops.launch import PART, POSITIONS, UNITS
+from nmtflex.ops.sequence import triton_loops as sequence_loops
 
 KERNELS = {
     "score": triton_loops.score,
@@ -25,10 +26,12 @@ KERNELS = {
     "of_query": triton_backward.of_query,
     "of_values": triton_backward.of_values,
     "of_keys": triton_backward.of_keys,
+    "walk": sequence_loops.walk,
+    "backward_walk": sequence_loops.backward_walk,
 }
-INDICES = {"rows", "start", "stop", "order", "ends"}
-SIZES = {"length", "size", "parts"}
-SPREADS = {"penalty_spread", "damping_spread"}
+INDICES = {"rows", "start", "stop", "order", "ends", "lengths"}
+SIZES = {"length", "size", "parts", "steps"}
+NUMBERS = {"penalty_spread", "damping_spread", "spread", "tau"}
 MEMORY = {"query", "keys", "values", "context", "grad_context", "total"}  # in the source's format
 
 
@@ -39,7 +42,7 @@ def argument_type(name: str, form: str, constants: dict[str, object]) -> str:
         return "*i64"
     if name in SIZES:
         return "i32"
-    if name in SPREADS:
+    if name in NUMBERS:
         return "fp32"
     return f"*{form}" if name in MEMORY else "*fp32"
 
@@ -51,6 +54,7 @@ def main(form: str, *flags: str) -> None:
         "punished": punished,
         "damped": damped,
         "kept": True,
+        "windowed": punished,
         "part_size": PART,
         "positions": POSITIONS,
         "units": UNITS,
