@@ -218,9 +218,7 @@ def test_the_batch_changes_nothing(kind):
 
 def test_a_threshold_computes_less():
     model = build(FlexibleConfig())
-    found = []
-    for tau in (0.0, 0.2, 1.0, float("inf")):
-        found.append(tally_of(model.limited(Limits(tau))).cps)
+    found = [tally_of(model.limited(Limits(tau))).cps for tau in (0.0, 0.2, 1.0, float("inf"))]
     assert found[0] == 1.0
     assert found == sorted(set(found))
 
