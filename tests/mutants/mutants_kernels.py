@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mutant import Mutant
 
-ATTEND, GRADIENTS = "tests/unit/ops/test_attend.py", "tests/unit/kernels/test_gradients.py"
-WORDS, NUMBERS = "tests/unit/ops/test_words.py", "tests/unit/kernels/test_large_numbers.py"
+ATTEND, GRADIENTS = "tests/unit/ops/test_attend.py", "tests/unit/ops/test_gradients.py"
+WORDS, NUMBERS = "tests/unit/ops/test_words.py", "tests/unit/ops/test_large_numbers.py"
 POINTWISE = "tests/unit/ops/test_pointwise.py"
 LOOPS, WORD_LOOPS = "nmtflex/ops/attend/loops.py", "nmtflex/ops/vocabulary/loops.py"
 POINTWISE_LOOPS = "nmtflex/ops/recurrent/loops.py"
@@ -195,7 +195,7 @@ KERNELS = [
         "tests/unit/ops/test_dropout.py",
     ),
     Mutant(
-        "nmtflex/ops/dropout/drop.py",
+        "nmtflex/ops/dropout/cpu.py",
         "return _dropped(grad, ctx.p, ctx.seed), None, None",
         "return _dropped(grad, ctx.p, ctx.seed + 1), None, None",
         "the gradient passes through another mask",
@@ -209,7 +209,7 @@ KERNELS = [
         "tests/unit/ops/test_window_below.py",
     ),
     Mutant(
-        "nmtflex/ops/attend/threshold.py",
+        "nmtflex/ops/attend/reference.py",
         "    high = high - (~below(high)).long()\n",
         "",
         "a position at the window's right edge is in that should not be",
@@ -230,7 +230,7 @@ KERNELS = [
         GRADIENTS,
     ),
     Mutant(
-        "nmtflex/ops/linear/products.py",
+        "nmtflex/layers/linear.py",
         "for parts in zip(*notes, strict=True))",
         "for parts in zip(*notes[-1:], strict=True))",
         "a weight learns from one step alone",

@@ -6,9 +6,11 @@ from mutant import Mutant
 
 ORACLE = "tests/unit/model/test_oracle.py"
 DROPOUT = "tests/unit/model/test_dropout_places.py"
+CONTRACT = "tests/unit/model/test_decoder_contract.py"
+STACK = "tests/unit/layers/test_cells.py"
 ENCODER, DECODER = "nmtflex/model/encoders/recurrent.py", "nmtflex/model/decoders/base.py"
 BAHDANAU, LUONG = "nmtflex/model/decoders/bahdanau.py", "nmtflex/model/decoders/luong.py"
-OUTPUT, BUILD = "nmtflex/layers/output.py", "nmtflex/model/build.py"
+OUTPUT = "nmtflex/layers/output.py"
 CELLS, SEQ2SEQ = "nmtflex/layers/cells.py", "nmtflex/model/seq2seq.py"
 
 MODEL = [
@@ -35,45 +37,101 @@ MODEL = [
     ),
     Mutant(
         DECODER,
-        "parts = torch.tanh(self.bridge(encoded.final)).chunk(",
-        "parts = self.bridge(encoded.final).chunk(",
+        "parts = torch.tanh(self.bridge(encoded.summary)).chunk(",
+        "parts = self.bridge(encoded.summary).chunk(",
         "the decoder starts without tanh",
         ORACLE,
     ),
     Mutant(
         DECODER,
-        "fed = output = torch.tanh(self.attentional(output))",
-        "output = torch.tanh(self.attentional(output))",
+        "parts = torch.tanh(self.bridge(encoded.summary)).chunk(",
+        "parts = torch.tanh(self.bridge(encoded.states[:, -1])).chunk(",
+        "the decoder starts from the last encoder state, not the summary",
+        f"{CONTRACT} -k start",
+    ),
+    Mutant(
+        DECODER,
+        "memory = self.attention.prepare(encoded.states, encoded.mask, limits)",
+        "memory = self.attention.prepare(encoded.states, encoded.mask)",
+        "a threshold does not reach the attention",
+        f"{CONTRACT} -k flexible",
+    ),
+    Mutant(
+        DECODER,
+        "if limits != UNLIMITED and not self.attention.gated:",
+        "if limits.tau == 0 and not self.attention.gated:",
+        "a mechanism without a penalty ignores a threshold",
+        f"{CONTRACT} -k takes_no_threshold",
+    ),
+    Mutant(
+        DECODER,
+        "                state = step.state\n",
+        "",
+        "every step of a sequence goes on from the start",
+        f"{CONTRACT} -k bahdanau",
+    ),
+    Mutant(
+        LUONG,
+        "fed = seen.context if self.attentional is None else output",
+        "fed = seen.context",
         "Luong's decoder is fed the context, not the attentional vector",
         ORACLE,
     ),
     Mutant(
-        DECODER,
-        "output = torch.cat([h, context], dim=1)\n        fed = context",
-        "output = torch.cat([h, context], dim=1)\n        fed = output",
+        LUONG,
+        "fed = seen.context if self.attentional is None else output",
+        "fed = output",
         "without the attentional layer, Luong's decoder is fed its state",
         ORACLE,
     ),
     Mutant(
-        DECODER,
-        "self.attention(h, feedback, memory, rows, attending, trace)",
-        "self.attention(state[self.stack.top], feedback, memory, rows, attending, trace)",
+        LUONG,
+        "self.attention(h, words.feedback, memory, rows, attending, trace)",
+        "self.attention(state[self.stack.top], words.feedback, memory, rows, attending, trace)",
         "Luong's decoder attends with h[t-1]",
         ORACLE,
     ),
     Mutant(
-        DECODER,
-        "            cells[self.stack.top], feedback, memory, rows, attending, trace",
-        "            cells[0], feedback, memory, rows, attending, trace",
+        BAHDANAU,
+        "query = cells[self.stack.top]",
+        "query = cells[0]",
         "Bahdanau's decoder attends with the bottom layer",
         ORACLE,
     ),
     Mutant(
-        DECODER,
+        LUONG,
         "        h = cells[self.stack.top]\n",
         "        h = cells[0]\n",
         "Luong's decoder attends with, and predicts from, the bottom layer",
         ORACLE,
+    ),
+    Mutant(
+        LUONG,
+        "        return self._output(h, contexts), gates\n",
+        "        return self._output(h, contexts.roll(1, 1)), gates\n",
+        "without input feeding, each word is predicted with the context of the step before",
+        f"{CONTRACT} -k luong",
+    ),
+    Mutant(
+        LUONG,
+        "feedback = self.attention.feedback(embedded)",
+        "feedback = self.attention.feedback(torch.zeros_like(embedded))",
+        "without input feeding, the gate does not see the words",
+        f"{CONTRACT} -k luong",
+    ),
+    Mutant(
+        LUONG,
+        "self.attention.sequence(h, feedback, memory, state[count + 1 :])",
+        "self.attention.sequence(h, feedback, memory, state[count:])",
+        "without input feeding, the attention takes what would be fed for its own state",
+        f"{CONTRACT} -k luong",
+    ),
+    Mutant(
+        LUONG,
+        "h = self.stack.sequence(embedded, state[:count])",
+        "h = self.stack.sequence(embedded, tuple(map(torch.zeros_like, state[:count])))",
+        "without input feeding, the cells start from zeros",
+        f"{CONTRACT} -k luong",
     ),
     Mutant(
         CELLS,
@@ -98,6 +156,41 @@ MODEL = [
     ),
     Mutant(
         CELLS,
+        'cast("Cell", cell).sequence(self.dropout(found), weight',
+        'cast("Cell", cell).sequence(found, weight',
+        "no dropout where all steps are made at once",
+        STACK,
+    ),
+    Mutant(
+        CELLS,
+        "found, biases = embedded, [self.embedding_gates.bias, *self.layer_biases]",
+        "found, biases = embedded, [self.embedding_gates.bias] * len(self.cells)",
+        "all layers have the bottom one's bias where all steps are made at once",
+        STACK,
+    ),
+    Mutant(
+        CELLS,
+        "own, hidden = self.joint.weight.tensor_split((self.joint.in_features - size,), dim=1)",
+        "hidden, own = self.joint.weight.tensor_split((size,), dim=1)",
+        "the halves of the LSTM's joint weight are swapped where all steps are made at once",
+        STACK,
+    ),
+    Mutant(
+        CELLS,
+        "hidden_bias = torch.cat([unused, self.candidate_bias])",
+        "hidden_bias = torch.cat([self.candidate_bias, unused])",
+        "the GRU's candidate bias is the reset gate's where all steps are made at once",
+        STACK,
+    ),
+    Mutant(
+        CELLS,
+        "own = state[first : first + self.num_parts]",
+        "own = state[: self.num_parts]",
+        "all layers start from the bottom one's state where all steps are made at once",
+        STACK,
+    ),
+    Mutant(
+        CELLS,
         "return (n + z * (h - n),)",
         "return (h + z * (n - h),)",
         "the GRU's update gate is turned round",
@@ -111,14 +204,14 @@ MODEL = [
         ORACLE,
     ),
     Mutant(
-        SEQ2SEQ,
+        OUTPUT,
         "return output if self.bottleneck is None else self.bottleneck(output)",
         "return output if self.bottleneck is None else self.bottleneck(output).relu()",
         "a ReLU after the bottleneck",
         ORACLE,
     ),
     Mutant(
-        SEQ2SEQ,
+        OUTPUT,
         "        output = self.dropout(output)\n",
         "",
         "no dropout on the output vector",
@@ -140,13 +233,34 @@ MODEL = [
     ),
     Mutant(
         SEQ2SEQ,
+        "memory, state = self.encode(source, lengths, limits)",
+        "memory, state = self.encode(source, lengths)",
+        "the loss forgets its limits",
+        f"{CONTRACT} -k loss",
+    ),
+    Mutant(
+        SEQ2SEQ,
+        "return self._model.encode(source, lengths, self.limits)",
+        "return self._model.encode(source, lengths)",
+        "a view of a model forgets its limits",
+        f"{CONTRACT} -k views",
+    ),
+    Mutant(
+        SEQ2SEQ,
+        "return self.decoder.start(self.encoder(source, lengths), limits)",
+        "return self.decoder.start(self.encoder(source, lengths))",
+        "encoding forgets its limits",
+        f"{CONTRACT} -k views",
+    ),
+    Mutant(
+        OUTPUT,
         "logits = logits.to(precise(logits.dtype)) + self.projection.bias",
         "logits = logits.to(precise(logits.dtype))",
         "forced decoding leaves the output bias out",
         ORACLE,
     ),
     Mutant(
-        SEQ2SEQ,
+        OUTPUT,
         "of_chunk = None if only is None else only[chunk]",
         "of_chunk = None if only is None else only[: len(hidden[chunk])]",
         "past 64 hypotheses, EOS is forced on others than have reached the limit",
@@ -160,10 +274,10 @@ MODEL = [
         ORACLE,
     ),
     Mutant(
-        "nmtflex/model/freeze.py",
+        "nmtflex/model/inference.py",
         "embedded = embedding(torch.arange(model.target_size, device=model.device))",
         "embedded = embedding.weight",
-        "the word table of a frozen model leaves the embeddings' scale out",
+        "the word table of a model made ready leaves the embeddings' scale out",
         ORACLE,
     ),
     Mutant(

@@ -339,7 +339,8 @@ def test_as_many_steps_as_the_source_has_positions():
     wanted = random_sources([3, 6], steps=0)
     model = synthetic.random_model(GlobalConfig(), wanted)
     calls = []
-    model.decoder.attention.register_forward_hook(lambda *_: calls.append(1))
+    [(attention, _)] = model.parts()["attention"]
+    attention.register_forward_hook(lambda *_: calls.append(1))
     for length in wanted.lengths:
         calls.clear()
         synthetic.SyntheticSubject(model, wanted, length).decode()

@@ -9,8 +9,12 @@ import pytest
 import torch
 from torch import nn
 
+from nmtflex.attention import Limits
 from nmtflex.bench import stopwatch
 from nmtflex.bench.stopwatch import Stopwatch
+from nmtflex.config import AttentionConfig, ModelConfig, SearchConfig
+from nmtflex.decoding.search import beam_search
+from nmtflex.model.build import build_model
 
 
 class Part(nn.Module):
@@ -87,3 +91,25 @@ def test_the_model_is_as_before_also_after_an_error():
     for part in (model.attention, model.cells, model.output):
         assert not {"forward", "best_words", "log_probs"} & set(vars(part))
     assert model.output.log_probs(1) == 2
+
+
+@pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
+@pytest.mark.parametrize(
+    "attention", [variant() for variant in AttentionConfig.variants().values()]
+)
+def test_a_search_spends_time_in_every_part_of_a_model(ticks, attention, decoder):
+    config = ModelConfig(
+        attention=attention, decoder=decoder, embedding_size=4, encoder_size=4, decoder_size=4
+    )
+    model = build_model(config, 9, 9, 9).eval()
+    view = model.limited(Limits(1.0) if model.gated else Limits())
+    search = SearchConfig(beam=2, max_length=3)
+    with Stopwatch(model) as clock:
+        beam_search([view], [[4, 5]], search)
+    with Stopwatch(model) as twice:
+        beam_search([view, view], [[4, 5]], search)  # an ensemble asks for log-probabilities
+    for seconds in (clock.seconds, twice.seconds):
+        assert list(seconds) == [*model.parts(), "search"]
+        assert min(seconds.values()) > 0
+    methods = [call for part in model.parts().values() for call in part]
+    assert all(method not in vars(module) for module, method in methods)

@@ -10,11 +10,11 @@ import pytest
 import torch
 from table_model import TableModel
 
-from nmtflex.attention import ATTENTIONS
+from nmtflex.attention import ATTENTIONS, Limits
 from nmtflex.config import AttentionConfig, FlexibleConfig, MemoryConfig, ModelConfig
 from nmtflex.decoding.traces import SentenceTrace, attention_line, trace_pairs
 from nmtflex.model.build import build_model
-from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.model.seq2seq import Limited, Seq2Seq
 from nmtflex.text.vocabulary import BOS_ID
 
 DRAW = random.Random(6)
@@ -32,7 +32,7 @@ CASES += [
 ]
 
 
-def build(attention, tau: float = NONE, decoder: str | None = None) -> Seq2Seq:
+def build(attention, decoder: str | None = None) -> Seq2Seq:
     torch.manual_seed(9)
     config = ModelConfig.from_flat(
         attention=attention, decoder=decoder, embedding_size=5, encoder_size=4, decoder_size=8
@@ -40,18 +40,17 @@ def build(attention, tau: float = NONE, decoder: str | None = None) -> Seq2Seq:
     model = build_model(config, 20, 20, 10).double().eval()
     for parameter in model.parameters():
         parameter.data.normal_(std=0.7)
-    if tau != NONE:
-        model.decoder.attention.set_threshold(tau)
     return model
 
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0].kind}-{case[1]}")
-def model(request: pytest.FixtureRequest) -> Seq2Seq:
-    return build(*request.param)
+def model(request: pytest.FixtureRequest) -> Limited:
+    attention, tau = request.param
+    return build(attention).limited(Limits(tau))
 
 
 @torch.no_grad()
-def step_alone(model: Seq2Seq, source: list[int], target: list[int]) -> list[dict]:
+def step_alone(model: Limited, source: list[int], target: list[int]) -> list[dict]:
     """Step one sentence; return the trace of each step, its row as plain lists."""
     memory, state = model.encode(torch.tensor([source]), torch.tensor([len(source)]))
     found = []
@@ -115,7 +114,7 @@ def test_the_batch_changes_nothing(model, size):
 
 
 def test_a_window_is_where_the_weights_are():
-    for trace in trace_pairs(build(FlexibleConfig(), TAU), PAIRS):
+    for trace in trace_pairs(build(FlexibleConfig()).limited(Limits(TAU)), PAIRS):
         if trace is None:
             continue
         assert (trace.window_stop - trace.window_start == trace.computed).all()
