@@ -27,8 +27,8 @@ from nmtflex.evaluation.run_scores import (
 from nmtflex.evaluation.runs import Decoding, common_split, facts_of, names, open_runs
 from nmtflex.figures.sentence import shown_tokens
 from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
-from nmtflex.report.settings import settings
 from nmtflex.report.info import count_parameters
+from nmtflex.report.settings import settings
 from nmtflex.runs.origin import read_curve
 from nmtflex.runs.run import RunFolder
 from nmtflex.scoring.significance import Resampling
