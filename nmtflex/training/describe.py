@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import nmtflex
-from nmtflex.config import FORMAT, DeviceConfig, LoopConfig, ModelConfig
+from nmtflex.config import RUN_FORMAT, DeviceConfig, LoopConfig, ModelConfig
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.files import file_hash
 from nmtflex.runs.run import Run
@@ -39,7 +39,7 @@ def describe(
     """
     origin = {"base": file_hash(base.folder.best)} if base else {}  # wherever it is moved to
     return {
-        "format": FORMAT,
+        "format": RUN_FORMAT,
         "nmtflex": nmtflex.__version__,
         "python": platform.python_version(),
         "torch": version("torch"),

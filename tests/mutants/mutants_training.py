@@ -6,7 +6,7 @@ from mutant import Mutant
 
 GRADIENTS, LOOP = "nmtflex/training/gradients.py", "nmtflex/training/loop.py"
 CHECKPOINT, BATCHES = "nmtflex/training/checkpoint.py", "nmtflex/corpus/batches.py"
-PIECES = "tests/unit/training/test_gradients.py"
+PIECES = "tests/unit/training/test_update_gradients.py"
 KEPT = "tests/unit/training/test_checkpoint.py"
 TRAIN = "tests/unit/training/test_loop.py"
 ORDER = "tests/unit/corpus/test_batches.py"

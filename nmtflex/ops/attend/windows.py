@@ -63,13 +63,15 @@ def below(
     start: Whole,
     stop: Whole,
 ) -> None:
-    """Find where gate (s - focus)^2 / spread is below tau; see ``threshold.window_below``."""
+    """Find where gate (s - focus)^2 / spread is below tau; see ``attend.window_below``."""
     for n in range(gate.shape[0]):
         start[n], stop[n] = edges(tau, gate[n], focus[n], spread, lengths[n])
 
 
 @compiled(**ROUNDED)
-def edges(tau: float, gate: float, focus: float, spread: float, length: int) -> tuple[int, int]:
+def edges(
+    tau: float, gate: float, focus: float, spread: float, length: int
+) -> tuple[np.int64, np.int64]:
     """Return the first position of one such window, and its end."""
     kind = type(focus)
     last = kind(length - 1)

@@ -166,5 +166,5 @@ class _Walk(torch.autograd.Function):
 def _walked(
     spread: float, gate: Tensor, start: Tensor, lengths: Tensor, weights: Tensor, focus: Tensor
 ) -> Walked:
-    arrays = [part.numpy() for part in (gate, start, lengths, weights, focus)]
-    return Walked(*arrays[:3], spread, *arrays[3:])
+    before = gate.numpy(), start.numpy(), lengths.numpy()
+    return Walked(*before, spread, weights.numpy(), focus.numpy())

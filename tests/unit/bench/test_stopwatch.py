@@ -98,7 +98,7 @@ def test_the_model_is_as_before_also_after_an_error():
     "attention", [variant() for variant in AttentionConfig.variants().values()]
 )
 def test_a_search_spends_time_in_every_part_of_a_model(ticks, attention, decoder):
-    config = ModelConfig(
+    config = ModelConfig.from_flat(
         attention=attention, decoder=decoder, embedding_size=4, encoder_size=4, decoder_size=4
     )
     model = build_model(config, 9, 9, 9).eval()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pytest
 import torch
 
 from nmtflex.attention import ATTENTIONS, Limits
-from nmtflex.config import ModelConfig, SearchConfig
+from nmtflex.config import DecoderConfig, ModelConfig, SearchConfig
 from nmtflex.decoding.search import beam_search
 from nmtflex.layers.cells import CELLS
 from nmtflex.model.build import build_model
@@ -22,7 +22,7 @@ SOURCE = torch.randint(4, 12, (4, 5), generator=torch.Generator().manual_seed(1)
 SOURCE = SOURCE * (torch.arange(5) < LENGTHS[:, None])
 STEPS = 6
 STARTS = [[4, 5, 6, 7, 8], [9, 10], [11]]  # sources of searches
-KINDS = get_args(get_args(get_type_hints(ModelConfig)["decoder"])[0])  # of Literal[..] | None
+KINDS = list(DecoderConfig.variants())
 SWITCHES = {  # the options of a decoder that change how its steps go
     "bahdanau": [{}, {"deep_output": True}],
     "luong": [
@@ -32,7 +32,7 @@ SWITCHES = {  # the options of a decoder that change how its steps go
     ],
 }
 CASES = [
-    ModelConfig(
+    ModelConfig.from_flat(
         attention=attention(),
         decoder=kind,
         cell=cell,

@@ -73,7 +73,7 @@ def test_what_is_given_is_used(tune):
 
 def test_frozen_weights_are_left_to_no_optimiser(tune):
     trainer = tune("flexible", freeze=["encoder.*"])
-    trained = {id(weight) for group in trainer.optimizer.param_groups for weight in group["params"]}
+    trained = {id(weight) for weight in trainer.optimizer.weights}
     for name, weight in trainer.model.named_parameters():
         assert (id(weight) in trained) == weight.requires_grad == (not name.startswith("encoder."))
 

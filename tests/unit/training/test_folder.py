@@ -32,7 +32,7 @@ def opened(tmp_path, prepared):
         options = Options(small_model(), loop, CPU)
         sizes = {"source_size": 9, "target_size": 9, "longest_source": 5}
         config = {name: group.to_dict() for name, group in options._asdict().items()}
-        config |= {"format": 1, "data": sizes, "processes": processes}
+        config |= {"format": 2, "data": sizes, "processes": processes}
         return open_folder(tmp_path / "run", prepared, config, options), config
 
     return run
