@@ -51,9 +51,10 @@ GATED = [config for config in CASES if ATTENTIONS[type(config.attention)].gated]
 
 
 def name(config: ModelConfig) -> str:
-    switches = [option for option in ("deep_output", "input_feeding", "attentional")
-                if getattr(config, option)]  # fmt: skip
-    parts = (config.decoder, *switches, config.attention.kind, config.cell, config.decoder_layers)
+    own = config.decoder
+    names = ("deep_output", "input_feeding", "attentional")
+    switches = [option for option in names if getattr(own, option, False)]
+    parts = (own.kind, *switches, config.attention.kind, own.cell, own.decoder_layers)
     return "-".join(map(str, parts))
 
 
