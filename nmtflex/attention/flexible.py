@@ -156,8 +156,8 @@ class FlexibleAttention(Attention):
         (focus,) = state
         (keys, values, lengths), tau = memory
         size, flat = queries.shape[:2], queries.flatten(0, 1)
-        gates = self.gate(flat, feedback.flatten(0, 1)).unflatten(0, size)
-        queries = self.score.queries(flat).unflatten(0, size)
+        gates = self.gate(flat, feedback.flatten(0, 1)).view(size)
+        queries = self.score.queries(flat).view(*size, -1)
         scores = sequence.scores(queries, keys, lengths, self.score.v)
         weights, _ = sequence.walk(scores, gates, focus, lengths, self.sigma, tau)
         return sequence.contexts(weights, values, lengths), gates

@@ -69,7 +69,9 @@ def below(
 
 
 @compiled(**ROUNDED)
-def edges(tau: float, gate: float, focus: float, spread: float, length: int) -> tuple[int, int]:
+def edges(
+    tau: float, gate: float, focus: float, spread: float, length: int
+) -> tuple[np.int64, np.int64]:
     """Return the first position of one such window, and its end."""
     kind = type(focus)
     last = kind(length - 1)
