@@ -95,6 +95,13 @@ class MemoryAttention(Attention):
         )
         return Glimpse(context, state, trace=seen)
 
+    def sequence(
+        self, queries: Tensor, feedback: Tensor, memory: Slots, state: State
+    ) -> tuple[Tensor, None]:
+        """Weigh the slots in all steps; see ``Attention.sequence``."""
+        logits = self.beta(queries.flatten(0, 1)).unflatten(0, queries.shape[:2])
+        return _scored(logits, self.config.decoder_scoring) @ memory.slots, None
+
     def weight_sums(self, length: int) -> tuple[float, float]:
         """A position weighs at most 1, or K where both sides are sigmoid."""
         both = self.config.encoder_scoring == self.config.decoder_scoring == "sigmoid"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -67,22 +67,23 @@ def _steps(device: DeviceConfig) -> Iterator[WarmUpStep]:
         name = f"{attention.kind}, {attention.score}" if hasattr(attention, "score") else None
         for what, run in (("training", _train), ("translation", _translate)):
             yield WarmUpStep(f"{what}: {name or attention.kind}", partial(run, attention, device))
+    luong = partial(_train, FlexibleConfig(), device, decoder="luong", input_feeding=False)
+    yield WarmUpStep("training: flexible, all steps at once", luong)
     yield WarmUpStep("order of a large corpus", _sort)
     yield WarmUpStep("threads on a busy machine", partial(touch, np.zeros(64)))
     yield WarmUpStep("translation in 8 bits", partial(_translate, GlobalConfig(), device, True))
 
 
-def _model(attention: AttentionConfig, device: DeviceConfig) -> Seq2Seq:
-    config = ModelConfig.from_flat(
-        attention=attention, embedding_size=8, encoder_size=8, decoder_size=16, dropout=0.1
-    )
+def _model(attention: AttentionConfig, device: DeviceConfig, **options: Any) -> Seq2Seq:
+    sizes = {"embedding_size": 8, "encoder_size": 8, "decoder_size": 16}
+    config = ModelConfig.from_flat(attention=attention, dropout=0.1, **sizes, **options)
     model = build_model(config, WORDS, WORDS, LENGTH, device.dtype == "bfloat16")
     return model.to(open_device(device), storage_dtype(device))
 
 
-def _train(attention: AttentionConfig, device: DeviceConfig) -> None:
+def _train(attention: AttentionConfig, device: DeviceConfig, **options: Any) -> None:
     """Make the gradient of one batch."""
-    model = _model(attention, device).train()
+    model = _model(attention, device, **options).train()
     source = torch.tensor([[*ids, *[0] * (LENGTH - len(ids))] for ids in SOURCES])
     lengths = torch.tensor(list(map(len, SOURCES)))
     begin = torch.ones(len(SOURCES), 1, dtype=torch.long)

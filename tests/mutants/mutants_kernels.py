@@ -8,6 +8,8 @@ ATTEND, GRADIENTS = "tests/unit/ops/test_attend.py", "tests/unit/ops/test_gradie
 WORDS, NUMBERS = "tests/unit/ops/test_words.py", "tests/unit/ops/test_large_numbers.py"
 POINTWISE = "tests/unit/ops/test_pointwise.py"
 LOOPS, WORD_LOOPS = "nmtflex/ops/attend/loops.py", "nmtflex/ops/vocabulary/loops.py"
+SEQUENCE = "tests/unit/ops/test_sequence.py"
+SEQUENCE_LOOPS = "nmtflex/ops/sequence/loops.py"
 POINTWISE_LOOPS = "nmtflex/ops/recurrent/loops.py"
 
 KERNELS = [
@@ -235,6 +237,34 @@ KERNELS = [
         "for parts in zip(*notes[-1:], strict=True))",
         "a weight learns from one step alone",
         "tests/unit/ops/test_products.py",
+    ),
+    Mutant(
+        SEQUENCE_LOOPS,
+        "to_focus = grad_focus[row, t] + carried",
+        "to_focus = grad_focus[row, t]",
+        "no gradient flows through the focus of the step before",
+        SEQUENCE,
+    ),
+    Mutant(
+        SEQUENCE_LOOPS,
+        "        p = walked.focus[row, t]\n",
+        "",
+        "every step looks where the first does",
+        SEQUENCE,
+    ),
+    Mutant(
+        SEQUENCE_LOOPS,
+        "grads[s] = zero if weights[s] == 0 else grad",
+        "grads[s] = grad",
+        "what arrives at a position outside of a window is read",
+        SEQUENCE,
+    ),
+    Mutant(
+        "nmtflex/ops/sequence/triton_loops.py",
+        "carried = 2 * g * to_before / spread",
+        "carried = g * to_before / spread",
+        "half of the gradient flows through the focus in Triton",
+        "tests/unit/ops/test_sequence_cuda.py",
     ),
     Mutant(
         "nmtflex/ops/linear/int8_loops.py",

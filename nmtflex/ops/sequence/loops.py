@@ -42,9 +42,9 @@ class Walked(NamedTuple):
     gate: Array  # [B, T]
     start: Array  # [B], focus before the first step
     lengths: Whole  # [B]
-    spread: float  # 2 sigma^2
     weights: Array  # [B, T, S]
     focus: Array  # [B, T]
+    spread: float  # 2 sigma^2
 
 
 @entry(parallel=True)

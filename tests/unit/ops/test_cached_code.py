@@ -9,6 +9,7 @@ import sys
 PROGRAM = """
 import hashlib, torch
 from nmtflex.layers.dropout import Dropout
+from nmtflex.ops import sequence
 from nmtflex.ops.recurrent import lstm
 from nmtflex.ops.vocabulary import cross_entropy_rows
 torch.manual_seed(0)
@@ -18,6 +19,12 @@ parts = [h, new, *torch.autograd.grad((h * new).sum(), (product, summand, c))]
 parts.append(Dropout(0.3)(torch.randn(50, 70)))
 logits = torch.randn(9, 77)
 parts += [*cross_entropy_rows(logits, torch.randn(77), torch.arange(9), 0.1, True), logits]
+query, keys, v = (torch.randn(*size).requires_grad_() for size in ((2, 5, 9), (2, 7, 9), (9,)))
+lengths = torch.tensor([7, 4])
+scores = sequence.scores(query, keys, lengths, v) + sequence.scores(query, keys, lengths)
+weights, focus = sequence.walk(scores, scores[..., 0].sigmoid(), torch.zeros(2), lengths, 1.5, 0.3)
+contexts = sequence.contexts(weights, keys, lengths)
+parts += [contexts, focus, *torch.autograd.grad((contexts**2).sum(), (query, keys, v))]
 print(hashlib.sha256(b"".join(part.detach().numpy().tobytes() for part in parts)).hexdigest())
 """
 
