@@ -144,7 +144,8 @@ class _Walk(torch.autograd.Function):
         ctx.save_for_backward(gate, start, lengths, weights, focus)
         ctx.spread = spread
         array = scores.numpy()
-        walked = _walked(spread, gate, start, lengths, weights, focus)
+        parts = (gate, start, lengths, weights, focus)
+        walked = Walked._make([*(part.numpy() for part in parts), spread])
         units = UNITS * scores.numel()
         run_rows(loops.walk, len(scores), units, array, walked, array.dtype.type(tau))
         return weights, focus
@@ -158,13 +159,6 @@ class _Walk(torch.autograd.Function):
         of_gate, of_start = torch.empty_like(gate), torch.empty_like(start)
         arriving = grad_weights.contiguous(), grad_focus.contiguous()
         parts = (part.numpy() for part in (*arriving, of_scores, of_gate, of_start))
-        walked = _walked(ctx.spread, *ctx.saved_tensors)
+        walked = Walked._make([*(part.numpy() for part in ctx.saved_tensors), ctx.spread])
         run_rows(loops.backward_walk, len(gate), UNITS * of_scores.numel(), walked, *parts)
         return of_scores, of_gate, of_start, None, None, None
-
-
-def _walked(
-    spread: float, gate: Tensor, start: Tensor, lengths: Tensor, weights: Tensor, focus: Tensor
-) -> Walked:
-    before = gate.numpy(), start.numpy(), lengths.numpy()
-    return Walked(*before, spread, weights.numpy(), focus.numpy())
