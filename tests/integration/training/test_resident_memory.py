@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from backwards import SMALL
+from small_trainings import SMALL
 
 pytestmark = pytest.mark.integration
 
