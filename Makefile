@@ -13,13 +13,15 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 
 bin := $(abspath $(VENV))/bin
 installed := $(VENV)/.installed
-# Quick tests first, so that a mistake shows early.
+# Test processes, of one thread each: tiny tensors on several threads only wait for each other.
+JOBS ?= 2
+# Quick tests first, so that a mistake shows early; the tests of a file stay in one process.
 tests := $(wildcard tests/unit tests/cli tests/recipes tests/integration tests/browser tests/system)
 
 .PHONY: help install test lint slow demo docs clean
 
 help:
-	@echo "make test     lint, types and tests (some minutes)"
+	@echo "make test     lint, types and tests (some minutes; JOBS=4 for four cores)"
 	@echo "make demo     the whole way on the toy corpus, from text to scored translations"
 	@echo "make slow     the tests that train for minutes"
 	@echo "make lint     ruff and mypy alone"
@@ -43,7 +45,8 @@ lint: $(installed)
 	$(bin)/mypy
 
 test: lint
-	$(bin)/pytest --durations=10 $(tests)
+	OMP_NUM_THREADS=1 $(bin)/pytest --numprocesses $(JOBS) --dist loadfile \
+		--no-loadscope-reorder --durations=10 $(tests)
 
 slow: $(installed)
 	$(bin)/pytest -m slow --durations=0
