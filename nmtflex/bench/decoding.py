@@ -29,8 +29,9 @@ import nmtflex
 from nmtflex.bench.stopwatch import Stopwatch
 from nmtflex.config import ThresholdConfig
 from nmtflex.decoding.ensemble import Ids
+from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.decoding.tally import Tally
-from nmtflex.decoding.translator import WARM_UP, Opened, open_translator
+from nmtflex.decoding.translator import WARM_UP
 from nmtflex.errors import DataError
 from nmtflex.evaluation.runs import Decoding, common_split, facts_of, names, open_runs
 from nmtflex.ops.dispatch import form

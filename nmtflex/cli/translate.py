@@ -31,8 +31,9 @@ from nmtflex.launch import SPEAKER
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
+    from nmtflex.decoding.opening import Opened
     from nmtflex.decoding.tally import Tally
-    from nmtflex.decoding.translator import Opened, Translation, Translator
+    from nmtflex.decoding.translator import Translation, Translator
 
 
 @command(app, "translate")
@@ -81,6 +82,7 @@ def translate(
     input, output = (None if path == Path("-") else path for path in (input, output))  # noqa: A001
     interactive = _announced(runs, input)
     from nmtflex.corpus.writers import open_lines
+    from nmtflex.decoding.opening import open_ensemble
     from nmtflex.decoding.shards import follow, lead
     from nmtflex.decoding.stream import (
         AttentionFile,
@@ -91,7 +93,6 @@ def translate(
         write_chunks,
     )
     from nmtflex.decoding.tally import Tally
-    from nmtflex.decoding.translator import open_ensemble
     from nmtflex.ranks import open_ranks
 
     check_output(written, search)

@@ -12,7 +12,8 @@ from torch import Tensor
 from nmtflex.config import AverageConfig, LoopConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import atomic_folder, check_contained, is_free, write_json
-from nmtflex.runs.run import RunFolder, outline_run, read_run_config, update_of
+from nmtflex.runs.folder import RunFolder, read_run_config, update_of
+from nmtflex.runs.opening import outline_run
 from nmtflex.runs.weights import model_tensors, read_weights, save_tensors
 from nmtflex.text.visible import counted
 from nmtflex.training.checkpoint import WEIGHTS, last_rate

@@ -15,7 +15,7 @@ from nmtflex.errors import OptionError
 from nmtflex.files import is_free
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
-from nmtflex.runs.run import RunFolder, read_run_config
+from nmtflex.runs.folder import RunFolder, read_run_config
 from nmtflex.training.memory import (
     available_memory,
     free_memory,

@@ -17,7 +17,7 @@ from torch import Tensor
 from nmtflex.errors import RunError
 from nmtflex.files import atomic_folder, read_json, remove_folder, write_json
 from nmtflex.model.seq2seq import Seq2Seq
-from nmtflex.runs.run import RunFolder, update_of
+from nmtflex.runs.folder import RunFolder, update_of
 from nmtflex.runs.weights import load_tensors, load_weights, model_tensors, save_tensors
 from nmtflex.training.adam import Adam, first_state
 from nmtflex.training.progress import Progress

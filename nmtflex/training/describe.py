@@ -10,7 +10,7 @@ import nmtflex
 from nmtflex.config import RUN_FORMAT, DeviceConfig, LoopConfig, ModelConfig
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.files import file_hash
-from nmtflex.runs.run import Run
+from nmtflex.runs.opening import Run
 
 
 class Options(NamedTuple):

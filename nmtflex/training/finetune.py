@@ -9,7 +9,7 @@ from nmtflex.config import DeviceConfig, FinetuneConfig
 from nmtflex.corpus.store import open_prepared
 from nmtflex.errors import DataError, OptionError
 from nmtflex.ranks import Ranks
-from nmtflex.runs.run import Run, load_run
+from nmtflex.runs.opening import Run, load_run
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.training.checkpoint import last_rate
 from nmtflex.training.describe import Options

@@ -9,7 +9,7 @@ from typing import Any
 
 from nmtflex.errors import DataError, RunError
 from nmtflex.files import atomic_folder, check_contained, is_free, write_json
-from nmtflex.runs.run import RunFolder, read_run_config
+from nmtflex.runs.folder import RunFolder, read_run_config
 from nmtflex.training.checkpoint import clear_leftovers
 from nmtflex.training.describe import Options
 from nmtflex.training.joining import processes_of

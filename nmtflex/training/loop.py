@@ -18,7 +18,7 @@ from nmtflex.errors import StoppedError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.heap import give_back
 from nmtflex.ranks import Ranks
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import save_best, save_checkpoint
 from nmtflex.training.display import Display

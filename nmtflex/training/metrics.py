@@ -10,7 +10,7 @@ from typing import Self
 from torch.utils.tensorboard import SummaryWriter
 
 from nmtflex.files import atomic_file
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 
 COLUMNS = (
     "update",

@@ -8,7 +8,7 @@ from pathlib import Path
 from nmtflex.errors import RunError
 from nmtflex.files import remove_folder
 from nmtflex.model.seq2seq import Seq2Seq
-from nmtflex.runs.run import RunFolder, update_of
+from nmtflex.runs.folder import RunFolder, update_of
 from nmtflex.runs.weights import load_tensors
 from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import TRAINER, load_checkpoint

@@ -9,7 +9,7 @@ from typing import Any
 from nmtflex.config import Config, Variant, is_kind, options_of
 from nmtflex.config.words import option_words, plain_default
 from nmtflex.errors import OptionError, RunError
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 from nmtflex.training.describe import Options
 from nmtflex.training.made_by import check_made_by, maker_of
 

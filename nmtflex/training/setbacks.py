@@ -11,7 +11,7 @@ from nmtflex.corpus.places import name_pairs
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import RunError
 from nmtflex.files import is_full
-from nmtflex.runs.run import RunFolder, update_of
+from nmtflex.runs.folder import RunFolder, update_of
 from nmtflex.training.gradients import Sums
 from nmtflex.training.memory import is_out_of_memory
 from nmtflex.training.progress import Progress

@@ -16,7 +16,8 @@ from nmtflex.model.build import build_model, outlined
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.runs.device import open_device, storage_dtype
-from nmtflex.runs.run import Run, RunFolder
+from nmtflex.runs.folder import RunFolder
+from nmtflex.runs.opening import Run
 from nmtflex.runs.threshold import threshold_value
 from nmtflex.runs.weights import load_weights
 from nmtflex.training.adam import Adam

@@ -206,7 +206,7 @@ def test_no_memory_in_pytorch_is_one_line_anywhere(command_line, tiny_run, monke
     def fail(*_):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9")
 
-    monkeypatch.setattr("nmtflex.decoding.translator.load_run", fail)
+    monkeypatch.setattr("nmtflex.decoding.opening.load_run", fail)
     outcome = command_line("eval", tiny_run)
     assert outcome.code == 1
     assert outcome.err == (

@@ -98,7 +98,7 @@ def test_a_full_disk_after_a_validation_leaves_the_checkpoint_made_before_it(
 
 def test_float64_weights_come_back_as_they_were(train, tmp_path):
     from nmtflex.config import DeviceConfig
-    from nmtflex.runs.run import load_run
+    from nmtflex.runs.opening import load_run
 
     train(tmp_path / "run", "--updates", 3, "--dtype", "float64")
     saved = load_file(tmp_path / "run" / "checkpoints" / "best.safetensors")

@@ -15,7 +15,8 @@ from nmtflex.config import (
     DeviceConfig,
 )
 from nmtflex.errors import RunError
-from nmtflex.runs.run import RunFolder, load_run
+from nmtflex.runs.folder import RunFolder
+from nmtflex.runs.opening import load_run
 from nmtflex.runs.weights import load_tensors, save_tensors
 from nmtflex.text.vocabulary import Vocabulary
 
@@ -58,7 +59,7 @@ def test_a_moved_run_is_the_same_run(tiny_run, tmp_path):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(RunError, match=r"gone: no such folder, so no run"):
+    with pytest.raises(RunError, match=r"gone: no such run folder"):
         load_run(tmp_path / "gone", CPU)
 
 
@@ -71,7 +72,7 @@ def test_a_file_is_no_run(tmp_path):
 
 
 def test_a_folder_that_is_no_run(tmp_path):
-    with pytest.raises(RunError, match=f"{tmp_path} is no run: it has no config.json"):
+    with pytest.raises(RunError, match=f"{tmp_path} is not a run: it has no config.json"):
         load_run(tmp_path, CPU)
 
 

@@ -17,7 +17,7 @@ from nmtflex.config import (
     TrainConfig,
 )
 from nmtflex.errors import OptionError, RunError
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 from nmtflex.training.describe import Options
 from nmtflex.training.same_options import check_same
 
