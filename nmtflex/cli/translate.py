@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +28,7 @@ from nmtflex.config import (
 from nmtflex.errors import OptionError
 from nmtflex.launch import SPEAKER
 from nmtflex.text.visible import counted
+from nmtflex.workers import usable_cores
 
 if TYPE_CHECKING:
     from nmtflex.decoding.opening import Opened
@@ -217,7 +217,7 @@ def _shared(device: DeviceConfig, workers: int) -> DeviceConfig:
     """Return the options of each of several processes, which part the cores among them."""
     if device.threads:
         return device
-    return dataclasses.replace(device, threads=max(1, (os.cpu_count() or 1) // workers))
+    return dataclasses.replace(device, threads=max(1, usable_cores() // workers))
 
 
 def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:

@@ -51,8 +51,8 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Read what ``save_tensors`` wrote.
 
     Raises:
-        RunError: The file is missing, truncated or no safetensors file, or its content is not
-            what was written. (Older files have no checksum, and are taken as they are.)
+        RunError: The file is missing, truncated or not a safetensors file, or does not match
+            its checksum. (Older files have none, and are accepted.)
     """
     with open_tensors(path) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -106,7 +106,7 @@ def test_value_that_json_cannot_hold_keeps_the_old_file(tmp_path):
         (b"[1]", "not a JSON object"),
         (b"", "not valid JSON: "),
         (b'{"a": "\xff"}', "not valid JSON: "),
-        (b'{"a": ' + 10_000 * b"[", "nested too deep"),
+        (b'{"a": ' + 10_000 * b"[", "not valid JSON of this program: nested too deeply"),
         (b'{"a": ' + 9_000 * b"9" + b"}", "not valid JSON: Exceeds the limit"),
         (b'{"a": "\\ud800"}', "not valid JSON: 'utf-8' codec can't encode"),
     ],

@@ -27,7 +27,7 @@ from torch.autograd.function import once_differentiable
 from nmtflex.ops.attend import reference, triton_backward
 from nmtflex.ops.attend import triton_loops as kernels
 from nmtflex.ops.attend.cuda_gather import gradients
-from nmtflex.ops.attend.gather import Gather, Note, find_gather, note
+from nmtflex.ops.attend.gather import Gather, Note, find_gather, given, note
 from nmtflex.ops.attend.operation import Attended, Damping, Penalty, Source, Window, whole_sentences
 from nmtflex.ops.attend.reference import window_below
 from nmtflex.ops.launch import PART, POSITIONS, UNITS, blocks, launching
@@ -65,7 +65,7 @@ class Operands(NamedTuple):
 
 
 def make_source(keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
-    """Lay keys and values out in one piece each; see ``nmtflex.kernels.make_source``."""
+    """Make keys and values contiguous; see ``nmtflex.ops.attend.make_source``."""
     if keys.dtype != torch.float64:
         keys, values = Gather.apply(keys, values, None, gradients)  # type: ignore[no-untyped-call]
     return Source(keys, values, lengths)
@@ -81,7 +81,7 @@ def attend(
     damping: Damping | None = None,
     trace: bool = False,
 ) -> Attended:
-    """Attend within windows; see ``nmtflex.kernels.attend``."""
+    """Attend within windows; see ``nmtflex.ops.attend.attend``."""
     if source.keys.dtype == torch.float64:
         return reference.attend(query, source, rows, v, window, penalty, damping, trace)
     gather = find_gather(source.keys, source.values)
@@ -224,8 +224,8 @@ class _Attend(torch.autograd.Function):
         plain, weights, *tensors = ctx.saved_tensors
         operands = Operands(*tensors)
         query, v, keys, values = operands[:4]
-        grad_context = _given(grad_context, values.new_zeros(len(query), values.shape[2]))
-        grad_focus = _given(grad_focus, plain.new_zeros(len(query)))
+        grad_context = given(grad_context, values.new_zeros(len(query), values.shape[2]))
+        grad_focus = given(grad_focus, plain.new_zeros(len(query)))
         scores, found = _backward(layout, operands, plain, grad_context, grad_focus)
         step = Note(query, v, layout.rows, layout.start, layout.stop, weights, scores, grad_context)
         of_keys = of_values = None
@@ -245,8 +245,3 @@ class _Attend(torch.autograd.Function):
             found.focus,
             found.centre,
         )
-
-
-def _given(grad: Tensor | None, zeros: Tensor) -> Tensor:
-    """Return a gradient in one piece of memory; zeros where none has arrived."""
-    return zeros if grad is None else grad.contiguous()

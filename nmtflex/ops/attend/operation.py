@@ -1,4 +1,4 @@
-"""What goes into windowed attention and what comes out, whichever implementation runs it.
+"""The arguments and results of windowed attention, for every implementation.
 
 Legend: B sentences, S source positions after padding, N hypotheses, A units of a key, H units of a
 value.
@@ -20,7 +20,7 @@ class Source(NamedTuple):
 
     keys: Tensor  # [B, S, A]
     values: Tensor  # [B, S, H]
-    lengths: Tensor  # [B] real positions, at least 1; what lies beyond is never read
+    lengths: Tensor  # [B] real positions, at least 1; positions beyond are never read
 
     def lengths_of(self, rows: Tensor | None) -> Tensor:
         """Return the length [N] of each hypothesis's sentence; without rows, of each sentence."""
@@ -60,7 +60,7 @@ class Damping(NamedTuple):
 
 
 class Attended(NamedTuple):
-    """What a step of attention gives."""
+    """The result of a step of attention."""
 
     context: Tensor  # [N, H], the weighted sum of the values
     focus: Tensor  # [N], the weighted sum of the positions, float32 at least
@@ -68,7 +68,7 @@ class Attended(NamedTuple):
 
 
 class Implementation(Protocol):
-    """A module that has both halves of the operation; see ``nmtflex.kernels`` for the arguments."""
+    """A module that implements the operation; see ``nmtflex.ops.attend`` for the arguments."""
 
     def make_source(self, keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
         """Lay out keys and values for ``attend``."""
@@ -91,6 +91,6 @@ class Implementation(Protocol):
 
 
 def whole_sentences(source: Source, rows: Tensor | None) -> Window:
-    """Return the window that leaves nothing out but padding, for hypotheses of sentences [N]."""
+    """Return the window of all positions but padding, for hypotheses of sentences [N]."""
     stop = source.lengths_of(rows)
     return Window(torch.zeros_like(stop), stop)

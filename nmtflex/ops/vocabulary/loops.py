@@ -1,4 +1,4 @@
-"""The loops over a vocabulary on the CPU, compiled by numba; ``words`` calls them.
+"""The loops over a vocabulary on the CPU, compiled by numba; ``cpu`` calls them.
 
 A row of logits is read two or three times while it is in the cache, by one thread and in the same
 order whatever stands beside it. Rows may be longer than V, where that made their product faster.

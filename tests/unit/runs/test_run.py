@@ -137,7 +137,10 @@ def test_damaged_options(tiny_run, values, words):
 )
 def test_a_model_of_more_weights_than_the_file_has_is_not_built(tiny_run, size, value):
     change_model(tiny_run, size, value)
-    with pytest.raises(RunError, match=r"best\.safetensors: weight [a-z_.0-9]+ has shape .*; put"):
+    with pytest.raises(
+        RunError,
+        match=r"best\.safetensors: weight [a-z_.0-9]+ has shape .*safetensors of a checkpoint",
+    ):
         load_run(tiny_run, CPU)
 
 
@@ -196,10 +199,14 @@ def test_a_truncated_checkpoint_names_file_and_remedy(tiny_run):
     path = tiny_run / "checkpoints" / "best.safetensors"
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
-    with pytest.raises(RunError, match=r"best\.safetensors is truncated or damaged .*; put the"):
+    with pytest.raises(
+        RunError, match=r"best\.safetensors is truncated or damaged .*weights.safetensors"
+    ):
         load_run(tiny_run, CPU)
     path.write_bytes(whole[:100])
-    with pytest.raises(RunError, match=r"best\.safetensors is truncated or damaged .*; put the"):
+    with pytest.raises(
+        RunError, match=r"best\.safetensors is truncated or damaged .*weights.safetensors"
+    ):
         load_run(tiny_run, CPU)
 
 
