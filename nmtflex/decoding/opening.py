@@ -35,7 +35,7 @@ class LoadedTranslator(Translator):
     reopen: tuple[Any, ...] = ()  # arguments of ``open_ensemble``
 
     def __reduce__(self) -> tuple[Callable[..., Translator], tuple[Any, ...]]:
-        """Return how a copy is made."""
+        """Return how to make a copy."""
         return _open_again, self.reopen
 
 

@@ -31,7 +31,7 @@ class Translation(NamedTuple):
         trace: What attention looked at, if requested: numpy arrays, see docs/formats.md.
         ids: Vocabulary ids of ``tokens``.
         cuts: How many of ``words`` each decoded word became; empty if each became one.
-        unread: Number of source tokens beyond ``max_source_length``, which were not translated.
+        unread: Source tokens beyond ``max_source_length``, which were not translated.
     """
 
     text: str
@@ -48,14 +48,14 @@ class Translation(NamedTuple):
 class Translator:
     """Translates raw lines with one model, or with several models as an ensemble.
 
-    One from ``nmtflex.load`` can be pickled and copied: the copy opens the run folder again. In a
-    process forked after loading it does not work; start processes by "spawn".
+    One from ``nmtflex.load`` can be pickled and copied: the copy opens the run folder again. It
+    does not work in a process forked after loading; start processes with "spawn".
 
     Args:
         models: Models in evaluation mode that share a vocabulary. Traces come from the first one.
         pipeline: The text pipeline that the models were trained with.
         search: Options of the beam search.
-        batch: How many sentences are decoded together. It affects speed only.
+        batch: How many sentences are decoded together; affects only speed.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Translator:
         lines = _checked(lines)
         sources = [self.pipeline.source.encode(line) for line in lines]
         found = [best[:count] for best in self.translate_ids(sources, tally, count)]
-        # An unknown word may be replaced in any of them.
+        # Unknown words may be replaced in any of them.
         traced = count if self.search.replace_unk else int(trace)
         traces = iter(
             self._trace([
@@ -175,7 +175,7 @@ class Translator:
             tally: If given, counts the score computations of attention (CPS).
             count: Number of hypotheses for each sentence; None for the whole beam.
             limits: Maximum tokens of each translation, if lower than the search options allow.
-            done: Called after each batch with its number of sentences; it may raise.
+            done: Called after each batch with its number of sentences; may raise.
 
         Raises:
             RunError: The model is broken and predicts NaN.
@@ -222,7 +222,7 @@ def _checked(lines: Any) -> list[str]:
     """Return lines as a list.
 
     Raises:
-        TypeError: They are one string, or hold something else than strings.
+        TypeError: They are one string, or not strings.
     """
     if isinstance(lines, str):
         raise TypeError("translate takes a list of lines, not one string")

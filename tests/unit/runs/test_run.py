@@ -139,7 +139,7 @@ def test_a_model_of_more_weights_than_the_file_has_is_not_built(tiny_run, size, 
     change_model(tiny_run, size, value)
     with pytest.raises(
         RunError,
-        match=r"best\.safetensors: weight [a-z_.0-9]+ has shape .*safetensors of a checkpoint",
+        match=r"best\.safetensors: weight [a-z_.0-9]+ has shape .*weights.safe",
     ):
         load_run(tiny_run, CPU)
 
@@ -199,14 +199,10 @@ def test_a_truncated_checkpoint_names_file_and_remedy(tiny_run):
     path = tiny_run / "checkpoints" / "best.safetensors"
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
-    with pytest.raises(
-        RunError, match=r"best\.safetensors is truncated or damaged .*weights.safetensors"
-    ):
+    with pytest.raises(RunError, match=r"best\.safetensors is truncated or damaged .*weights"):
         load_run(tiny_run, CPU)
     path.write_bytes(whole[:100])
-    with pytest.raises(
-        RunError, match=r"best\.safetensors is truncated or damaged .*weights.safetensors"
-    ):
+    with pytest.raises(RunError, match=r"best\.safetensors is truncated or damaged .*weights"):
         load_run(tiny_run, CPU)
 
 
