@@ -68,7 +68,7 @@ class Watcher(threading.Thread):
     def look(self, share: float) -> None:
         """Act on how long threads waited for a core, in seconds per second."""
         self._calm = self._calm + 1 if share < QUIET else 0
-        if self.crowd is None and share > BUSY and torch.get_num_threads() > 1:
+        if self.crowd is None and share > BUSY:
             self.crowd = Crowd()
         elif self.crowd is not None and self._calm >= CALM:
             self.crowd.leave()

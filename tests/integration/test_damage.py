@@ -96,7 +96,7 @@ def test_flipped_bits_go_back_to_the_checkpoint_before(train, made, copy, tmp_pa
     told = [line for line in outcome.err.splitlines() if "cannot be resumed" in line]
     assert told == [
         f"nmtflex: checkpoint {path.parent} cannot be resumed: {path} is damaged: its content is "
-        f"not what its checksum was made of; it is now update-00000006.damaged, which may be "
+        f"it does not match its checksum; it is now update-00000006.damaged, which may be "
         f"deleted, and the training goes on from the one before it, update 4"
     ]
     assert f"resuming {copy / 'run'} at update 4" in outcome.err
@@ -112,7 +112,7 @@ def test_a_flipped_digit_of_the_progress(train, copy):
     path.write_text(path.read_text().replace('"target_tokens": ', '"target_tokens": 1'))
     outcome = train(copy)
     assert outcome.code == 0
-    assert f"{path} is damaged: not what its checksum was made of; it is now" in outcome.err
+    assert f"{path} is damaged: it does not match its checksum; it is now" in outcome.err
 
 
 def test_a_checkpoint_under_the_name_of_another(train, copy):

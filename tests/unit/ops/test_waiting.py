@@ -133,11 +133,6 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def test_one_thread_on_a_busy_machine_needs_no_crowd(watcher, one_thread):
-    watcher.look(0.8)
-    assert watcher.crowd is None
-
-
 def test_a_crowd_of_a_team_that_has_shrunk_to_one_thread(monkeypatch, one_thread):
     monkeypatch.setattr(waiting.Crowd, "_stay", lambda _: None)
     assert len(waiting.Crowd().helpers) == max(1, usable_cores() - 1)
