@@ -155,7 +155,9 @@ def test_a_base_run_that_says_nothing_of_its_training(command_line, hostile) -> 
     path.write_text(json.dumps(config))
     outcome = command_line("finetune", hostile / "run", "--run", hostile / "new", *PLACE)
     assert outcome.code == 2
-    assert f"{hostile / 'run'} was trained on None, which is not there; give --data" in outcome.err
+    assert (
+        f"{hostile / 'run'} was trained on None, which does not exist; give --data" in outcome.err
+    )
 
 
 def test_a_message_obeys_no_terminal_and_ends(command_line, hostile) -> None:

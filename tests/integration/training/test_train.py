@@ -127,7 +127,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(train, tmp_path, monkeypatch):
     assert outcome.code == 1
     assert outcome.err.splitlines()[-1] == (
         f"nmtflex: error: {run / 'checkpoints' / 'update-00000008'}: No space left on device; the "
-        f"training stopped at update 8, and the last checkpoint, of update 4, is whole: make room "
+        f"training stopped at update 8, and the last checkpoint, of update 4, is intact: make room "
         f"and give the same command again"
     )
     assert {path: path.read_bytes() for path in max_checkpoint(run).iterdir()} == before
