@@ -9,13 +9,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from nmtflex.ops.attend import reference
-from nmtflex.ops.attend.operation import Implementation, Penalty, Source, Window
+from nmtflex.ops.attend.operation import Penalty, Source, Window
 from nmtflex.ops.dispatch import implementation
 from nmtflex.ops.launch import wait_for
 
@@ -185,7 +185,7 @@ def _training_ways(case: Case, device: str) -> dict[str, Callable[[], object]]:
     query, keys, values, v = (part.clone().requires_grad_() for part in given[:4])
     fast = implementation("attend", torch.device(device))
 
-    def forward(chosen: Implementation, gathered: bool = True) -> Tensor:
+    def forward(chosen: Any, gathered: bool = True) -> Tensor:
         source = Source(keys, values, given.lengths)
         if gathered:
             source = chosen.make_source(*source)
@@ -197,7 +197,7 @@ def _training_ways(case: Case, device: str) -> dict[str, Callable[[], object]]:
             total = total + context.sum()
         return total
 
-    def both(chosen: Implementation, gathered: bool = True) -> object:
+    def both(chosen: Any, gathered: bool = True) -> object:
         return torch.autograd.grad(forward(chosen, gathered), (query, keys, values, v))
 
     return {

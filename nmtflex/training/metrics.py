@@ -12,7 +12,7 @@ from torch.utils.tensorboard import SummaryWriter
 from nmtflex.files import atomic_file
 from nmtflex.runs.folder import RunFolder
 
-COLUMNS = (
+COLUMNS = [
     "update",
     "epoch",
     "seconds",
@@ -25,7 +25,7 @@ COLUMNS = (
     "gradient_norm",
     "gate_mean",
     "cps",
-)
+]
 NOT_CHARTED = ("update", "split")
 
 

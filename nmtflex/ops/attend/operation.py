@@ -6,7 +6,7 @@ value.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -65,29 +65,6 @@ class Attended(NamedTuple):
     context: Tensor  # [N, H], the weighted sum of the values
     focus: Tensor  # [N], the weighted sum of the positions, float32 at least
     weights: Tensor | None  # [N, S] to look at, without gradient; 0 outside the window
-
-
-class Implementation(Protocol):
-    """A module that implements the operation; see ``nmtflex.ops.attend`` for the arguments."""
-
-    def make_source(self, keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
-        """Lay out keys and values for ``attend``."""
-
-    def attend(
-        self,
-        query: Tensor,
-        source: Source,
-        rows: Tensor | None = None,
-        v: Tensor | None = None,
-        window: Window | None = None,
-        penalty: Penalty | None = None,
-        damping: Damping | None = None,
-        trace: bool = False,
-    ) -> Attended:
-        """Attend once for each hypothesis."""
-
-    def window_below(self, tau: float, penalty: Penalty, lengths: Tensor) -> Window:
-        """Return the positions with a penalty below tau."""
 
 
 def whole_sentences(source: Source, rows: Tensor | None) -> Window:
