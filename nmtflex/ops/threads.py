@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import torch
 
-# Units of keys and values per thread; with fewer, another thread is not worth while.
+# Units of keys and values per thread; with fewer, another thread does not pay.
 GRAIN = 1 << 16
 
 
@@ -33,7 +33,7 @@ def most_threads() -> int:
 
 
 def threads_for(units: int) -> int:
-    """Return how many threads are worth while for some units of keys and values."""
+    """Return how many threads pay for some units of keys and values."""
     return max(1, min(most_threads(), units // GRAIN))
 
 

@@ -12,20 +12,10 @@ from torch.utils.tensorboard import SummaryWriter
 from nmtflex.files import atomic_file
 from nmtflex.runs.folder import RunFolder
 
-COLUMNS = [
-    "update",
-    "epoch",
-    "seconds",
-    "target_tokens",
-    "split",
-    "loss",
-    "perplexity",
-    "bleu",
-    "learning_rate",
-    "gradient_norm",
-    "gate_mean",
-    "cps",
-]
+COLUMNS = (
+    *("update", "epoch", "seconds", "target_tokens", "split", "loss", "perplexity", "bleu"),
+    *("learning_rate", "gradient_norm", "gate_mean", "cps"),
+)
 NOT_CHARTED = ("update", "split")
 
 

@@ -1,13 +1,12 @@
-"""Windowed attention on a GPU: Triton kernels that score, weigh and sum where the memory lies.
+"""Windowed attention on a GPU: Triton kernels that score, weigh and sum without copying the memory.
 
 As on the CPU, no tensor of [N, S, A] is made: the forward pass keeps the weights [N, S], and the
-backward pass computes the rest anew. Keys and values stay in their own format, bfloat16 included;
-scores, weights and all sums are float32, forward and backward. float64 goes to ``reference`` as a
-whole. Nothing here waits for the GPU, so windows are not checked: what lies outside of the memory
-is cut off.
+backward pass computes the rest again. Keys and values stay in their own format, bfloat16 included;
+scores, weights and all sums are float32, forward and backward. float64 goes to ``reference``.
+Nothing here waits for the GPU, so windows are not checked: they are clipped to the memory.
 
-A window is read in parts of ``PART`` positions by programs of their own, and what they found is put
-together: one long sentence keeps as many multiprocessors busy as many short ones.
+Separate programs read parts of ``PART`` positions of a window, and their results are combined: one
+long sentence keeps as many multiprocessors busy as many short ones.
 
 The kernels were run in Triton's interpreter and compiled for GPUs, but never run on one; their
 block sizes were never tuned.
@@ -36,7 +35,7 @@ __all__ = ["attend", "make_source", "window_below"]
 
 
 class Layout(NamedTuple):
-    """What is read and how: all that has no gradient."""
+    """The arguments that have no gradient."""
 
     rows: Tensor  # [N]
     start: Tensor  # [N]
@@ -53,7 +52,7 @@ class Layout(NamedTuple):
 
 
 class Operands(NamedTuple):
-    """What has a gradient, each in one piece of memory."""
+    """The tensors that have a gradient, each contiguous."""
 
     query: Tensor  # [N, A]
     v: Tensor | None  # [A]
@@ -105,7 +104,7 @@ def attend(
 
 
 def _room(layout: Layout, like: Tensor, length: int) -> Tensor:
-    """Return room for weights [N, S]; little where they are not kept."""
+    """Return an empty tensor for weights [N, S]; [N, 0] if they are not kept."""
     shape = (len(layout.rows), length if layout.kept else 0)
     new = torch.zeros if layout.traced else torch.empty
     return new(shape, dtype=torch.float32, device=like.device)
@@ -120,7 +119,7 @@ def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, Tensor, Tensor
     weights = plain if centre is None else _room(layout, keys, length)
     scores = plain.new_empty(count, length)
     greatest, totals = plain.new_empty(2, count, parts).unbind(0)
-    # With one part its sums are the whole ones.
+    # With one part its sums are the totals.
     context = (values if parts == 1 else plain).new_empty(count, parts, units)
     new_focus = plain.new_empty(count, parts)
     with launching(keys.device):
