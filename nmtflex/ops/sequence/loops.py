@@ -1,7 +1,8 @@
 """The loops of scores, of the focus's walk and of contexts on the CPU, compiled by numba.
 
 Legend as in ``nmtflex.ops.sequence``. A thread computes whole sentences, or whole queries, each in
-the same order: results do not depend on the number of threads or on the rest of a batch. ``shares`` says where the sentences or queries of each thread begin and end.
+the same order: results do not depend on the number of threads or on the rest of a batch. ``shares``
+says where the sentences or queries of each thread begin and end.
 """
 
 from __future__ import annotations
