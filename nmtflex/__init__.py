@@ -13,8 +13,8 @@
     ensemble = nmtflex.load(["runs/flex1", "runs/flex2"], tau=1.38)
 
 Everything else (`preprocess`, `train`, `eval`, ...) is done on the command line. `load` and the
-methods below raise `nmtflex.errors.OptionError` and `RunError` for what a user can cause; both are
-`NmtflexError`, and their message is a single line.
+methods below raise `nmtflex.errors.OptionError` and `RunError` for errors that a user can cause;
+both are `NmtflexError`, and their message is a single line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nmtflex.decoding.translator import Translation, Translator, load
+    from nmtflex.decoding.opening import load
+    from nmtflex.decoding.translator import Translation, Translator
 
 __version__ = "0.1.0"
 __all__ = ["Translation", "Translator", "__version__", "load"]
@@ -30,7 +31,11 @@ __all__ = ["Translation", "Translator", "__version__", "load"]
 
 def __getattr__(name: str) -> object:
     """Import torch only when a model is asked for."""
-    if name in {"Translation", "Translator", "load"}:
+    if name == "load":
+        from nmtflex.decoding.opening import load
+
+        return load
+    if name in {"Translation", "Translator"}:
         from nmtflex.decoding import translator
 
         return getattr(translator, name)

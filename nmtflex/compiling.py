@@ -1,4 +1,4 @@
-"""A word to whoever waits while numba compiles: it happens once a machine, and takes a while."""
+"""A notice to the user while numba compiles, which takes a while, once per machine."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def _write(message: str) -> None:
 
 
 class Notice:
-    """Tells once that something is being compiled.
+    """Reports once that something is being compiled.
 
     Args:
-        tell: Takes the message; a command line puts its own in its place.
+        tell: Takes the message; a command replaces it by its own.
     """
 
     def __init__(self, tell: Callable[[str], None] = _write) -> None:
@@ -29,7 +29,7 @@ class Notice:
         self._told = False
 
     def compiling(self) -> None:
-        """Tell it, unless it was told, or another process of the same command tells it."""
+        """Report it, unless that was done before or another process of the command does it."""
         first = os.environ.get("RANK", "0") == "0" and multiprocessing.parent_process() is None
         if not self._told and first and os.environ.get(VARIABLE) != "off":
             self.tell(NOTICE)
@@ -40,7 +40,7 @@ NOTICE_OF_COMPILING = Notice()
 
 
 def watch_numba() -> None:
-    """Tell it whenever numba compiles: it does so where its cache on disk has not the code."""
+    """Report it when numba compiles, which it does if its cache on disk lacks the code."""
     from numba.core import event
 
     class Listener(event.Listener):

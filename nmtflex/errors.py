@@ -1,10 +1,10 @@
-"""What a user can cause: each of these prints as one line ``nmtflex: error: ...``."""
+"""Errors that a user can cause; each prints as one line ``nmtflex: error: ...``."""
 
 from __future__ import annotations
 
 
 class NmtflexError(Exception):
-    """A mistake that the user can mend; the message says what, where and how."""
+    """An error that the user can fix; the message says what, where and how."""
 
     exit_code = 1
 
@@ -16,11 +16,11 @@ class OptionError(NmtflexError):
 
 
 class DataError(NmtflexError):
-    """A corpus, a text or a prepared folder that cannot be used as it is."""
+    """A corpus, a text or a prepared folder that cannot be used."""
 
 
 class RunError(NmtflexError):
-    """A run folder, checkpoint or training that cannot go on as it is."""
+    """A run folder, checkpoint or training that cannot continue."""
 
 
 class StoppedError(NmtflexError):

@@ -1,4 +1,4 @@
-"""Files and folders that are whole or not there: temporary name, fsync, rename."""
+"""Atomic writing of files and folders: temporary name, fsync, rename."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from typing import Any, BinaryIO
 
 from nmtflex.errors import NmtflexError, OptionError
 
-UNFINISHED = "unfinished-"  # in the name of a folder that is being made
+UNFINISHED = "unfinished-"  # in the name of a folder being written
 
 
 def is_full(error: OSError) -> bool:
-    """Whether an error says that there is no more room, on the disk or in a user's share of it."""
+    """Whether an error says that the disk or the user's quota is full."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that takes ``path``'s place when the block ends without an error.
+    """Open a temporary file that replaces ``path`` when the block ends without an error.
 
-    A link stays a link to the new file; what is no regular file (``/dev/null``) is written to.
+    A link stays a link to the new file; a device (``/dev/null``) is written to directly.
 
     Raises:
-        OSError: What the system says (a full disk, say); ``path`` is then as it was before.
+        OSError: From the system (a full disk, say); ``path`` is then unchanged.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
@@ -56,7 +56,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def name_file(error: BaseException, path: Path | str) -> None:
-    """Say of what a write failed, which the system does not."""
+    """Add the path to the error of a failed write; the system leaves it out."""
     if isinstance(error, OSError) and error.filename is None:
         error.filename = str(path)
 
@@ -65,12 +65,12 @@ def name_file(error: BaseException, path: Path | str) -> None:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Make a temporary folder that takes the name ``path`` when the block ends without an error.
 
-    ``path`` must be free, see ``is_free``. Files inside are synced before the rename. What
-    processes that were killed left of the same folder is deleted; what a living one is making is
+    ``path`` must be free, see ``is_free``. Files inside are synced before the rename. Remains
+    of killed processes that were making the same folder are deleted; the folder of a running one is
     locked, and stays.
 
     Raises:
-        OSError: What the system says (a full disk, say); nothing is left then.
+        OSError: From the system (a full disk, say); nothing is left then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_unfinished(path)
@@ -89,10 +89,10 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def check_writable(path: Path, flag: str) -> None:
-    """Check before any work that a file can be written where an option says.
+    """Check before any work that the file of an option can be written.
 
     Raises:
-        OptionError: There is no such folder, or nothing can be written to it; or it is a folder.
+        OptionError: It is a folder, or its folder does not exist or cannot be written to.
     """
     if path.is_dir():
         raise OptionError(f"{flag} {path}: that is a folder; give a file")
@@ -108,7 +108,7 @@ def check_writable(path: Path, flag: str) -> None:
 
 
 def is_free(path: Path) -> bool:
-    """Whether a folder can be made of this name: there is nothing, or an empty folder."""
+    """Whether a folder of this name can be made: nothing exists, or an empty folder."""
     if path.is_symlink() or not path.is_dir():
         return not os.path.lexists(path)
     return not any(path.iterdir())
@@ -116,13 +116,13 @@ def is_free(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of a folder, which goes with the process; yield whether it could be had."""
+    """Try to lock a folder, at most until the process ends; yield whether that succeeded."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             held = True
-        except OSError:  # somebody else's, or a file system without locks
+        except OSError:  # held by another process, or a file system without locks
             held = False
         yield held
     finally:
@@ -130,10 +130,10 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def _remove_unfinished(path: Path) -> None:
-    """Delete what was begun under the temporary names of a folder by processes that are gone."""
+    """Delete the temporary folders that dead processes left beside a folder."""
     prefix = f".{path.name}.{UNFINISHED}"
     beside: list[Path] = []
-    with contextlib.suppress(PermissionError):  # a parent that may be written to, and not listed
+    with contextlib.suppress(PermissionError):  # a parent that can be written to, but not listed
         beside += path.parent.iterdir()
     for folder in beside:
         if folder.name.startswith(prefix) and folder.is_dir() and not folder.is_symlink():
@@ -143,7 +143,7 @@ def _remove_unfinished(path: Path) -> None:
 
 
 def _sync_tree(folder: Path) -> None:
-    """Make the files of a folder, and their names, survive a power cut."""
+    """Sync the files of a folder, and their names, to disk."""
     for item in sorted(folder.rglob("*")):
         if item.is_file():
             with item.open("rb") as file:
@@ -154,7 +154,7 @@ def _sync_tree(folder: Path) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Delete a folder so that no half of it is ever seen under its name."""
+    """Delete a folder atomically: it is renamed first."""
     doomed = folder.with_name(f".{folder.name}.doomed")
     shutil.rmtree(doomed, ignore_errors=True)
     folder.rename(doomed)
@@ -162,14 +162,14 @@ def remove_folder(folder: Path) -> None:
 
 
 def _umask() -> int:
-    """Return the permissions that the user withholds; there is no way to read them but to set."""
+    """Return the user's umask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 def sync_folder(path: Path) -> None:
-    """Make renames in a folder survive a power cut, where the system can."""
+    """Sync renames in a folder to disk, if the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -179,7 +179,7 @@ def sync_folder(path: Path) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON for people and programs, atomically."""
+    """Write indented JSON atomically."""
     with atomic_file(path) as file:
         file.write((json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
 
@@ -188,24 +188,24 @@ def read_json(path: Path, error: type[NmtflexError]) -> dict[str, Any]:
     """Read a JSON object.
 
     Raises:
-        NmtflexError: Of the class ``error``: the file is missing, unreadable or no JSON object.
+        NmtflexError: Of the class ``error``: the file is missing, unreadable or not a JSON object.
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        json.dumps(value, ensure_ascii=False).encode()  # fails on half a surrogate pair
     except OSError as fault:
         raise error(f"{path}: {fault.strerror}") from fault
     except ValueError as fault:
         raise error(f"{path}: not valid JSON: {fault}") from fault
     except RecursionError as fault:
-        raise error(f"{path}: not valid JSON that this program writes: nested too deep") from fault
+        raise error(f"{path}: not valid JSON of this program: nested too deeply") from fault
     if not isinstance(value, dict):
         raise error(f"{path}: not a JSON object")
     return value
 
 
 def check_contained(folder: Path, error: type[NmtflexError]) -> None:
-    """Check that no link inside a folder leads out of it, before it is written to or copied.
+    """Check that no link inside a folder points outside it, before it is written to or copied.
 
     Raises:
         NmtflexError: Of the class ``error``: one does.
@@ -214,28 +214,28 @@ def check_contained(folder: Path, error: type[NmtflexError]) -> None:
     for path in _entries(root):
         if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
             raise error(
-                f"{folder / path.relative_to(root)} is a link that leads out of {folder}; put what "
-                f"it leads to in its place"
+                f"{folder / path.relative_to(root)} is a link out of {folder}; replace it by "
+                f"the file or folder that it points to"
             )
 
 
 def check_plain(folder: Path, error: type[NmtflexError]) -> None:
-    """Check that a folder holds files and folders alone, or links to such.
+    """Check that a folder holds only files and folders, or links to them.
 
-    Reading a device or a pipe may have no end.
+    Reading a device or a pipe might never end.
 
     Raises:
-        NmtflexError: Of the class ``error``: something else is in it.
+        NmtflexError: Of the class ``error``: it holds something else.
     """
     for path in _entries(folder):
-        with contextlib.suppress(OSError):  # a link to nothing: whoever reads it says so
+        with contextlib.suppress(OSError):  # a broken link is reported when it is read
             mode = path.stat().st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                raise error(f"{path} is no file but a device or a pipe; remove it")
+                raise error(f"{path} is not a file but a device or a pipe; remove it")
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """Yield all that is in a folder and the folders inside it; links are not followed."""
+    """Yield everything in a folder, recursively; links are not followed."""
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
             yield Path(place, name)

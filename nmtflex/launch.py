@@ -1,6 +1,6 @@
-"""What torchrun tells each process that it starts; no torch is needed to know it.
+"""The variables that torchrun sets for each process, read without torch.
 
-A plain start is one process: nothing of this is set, and nothing is paid for it.
+A plain start is one process: none of them is set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def find_launch() -> Launch:
     """Read what torchrun set: RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE.
 
     Raises:
-        OptionError: They are no numbers that go together.
+        OptionError: They are not numbers, or contradict each other.
     """
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return Launch()
@@ -36,8 +36,8 @@ def find_launch() -> Launch:
     if not (0 <= rank < size and 0 <= launch.local_rank < launch.local_size <= size):
         raise OptionError(
             f"RANK {rank} of WORLD_SIZE {size}, LOCAL_RANK {launch.local_rank} of "
-            f"LOCAL_WORLD_SIZE {launch.local_size} do not go together; start with torchrun, or "
-            f"unset them"
+            f"LOCAL_WORLD_SIZE {launch.local_size} contradict each other; start with torchrun, "
+            f"or unset them"
         )
     return launch
 
@@ -53,28 +53,28 @@ def check_shared(arguments: Sequence[str]) -> None:
     """Check that several processes can share the command of a command line.
 
     Raises:
-        OptionError: Each would do the whole work, and write over the others.
+        OptionError: They cannot: each would do all the work and overwrite the others' files.
     """
     command = next((word for word in arguments if not word.startswith("-")), None)
     if command is None or command in SHARED or find_launch().size == 1:
         return
     raise OptionError(
-        f"{command} is the work of one process, and torchrun started {find_launch().size}; "
+        f"{command} runs in one process, but torchrun started {find_launch().size}; "
         f"start it without torchrun"
     )
 
 
 class Speaker:
-    """Decides which process tells the user what went wrong: one of all, or there would be N lines.
+    """Decides which one of N processes reports an error to the user.
 
-    As long as the processes do not know each other, all fail alike, and the first one of each
-    machine speaks. Then the first one to fail does: the others fail for want of it.
+    Until the processes are connected, all fail alike, and the first one of each machine reports.
+    After that the first one to fail does: the others fail because of it.
     """
 
     claim: Callable[[], bool] | None = None  # set by ``open_ranks``
 
     def speaks(self) -> bool:
-        """Whether this process is the one; ask once."""
+        """Whether this process reports; ask once."""
         if self.claim is not None:
             return self.claim()
         try:

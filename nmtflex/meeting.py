@@ -1,8 +1,8 @@
-"""How processes that were started together find each other, and nobody of an attempt before.
+"""How processes that were started together find each other, and none of an earlier attempt.
 
-torchrun keeps one key-value store over all restarts. What processes that are dead now left in it
-would be taken for the addresses of those that live, so each attempt works under a name of its own:
-the first process makes it up, and tells it to those whose fresh number it has seen.
+torchrun keeps one key-value store over all restarts. Entries of dead processes would be taken for
+the addresses of running ones, so each attempt uses a name of its own: the first process makes it
+up, and gives it to those whose new number it has seen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import uuid
 
 from torch.distributed import PrefixStore, Store  # type: ignore[attr-defined]  # not in __all__
 
-PATIENCE = 600.0  # seconds in which all must have come
+PATIENCE = 600.0  # seconds within which all must connect
 PAUSE = 0.02  # seconds between two looks
 
 
@@ -21,12 +21,12 @@ def meet(store: Store, rank: int, size: int) -> PrefixStore:
     """Return a store that only the processes of this attempt write to.
 
     Args:
-        store: Kept over attempts.
+        store: The one that outlives attempts.
         rank: Which process this is.
         size: Processes of this attempt.
 
     Raises:
-        RuntimeError: Some did not come, or the store is gone.
+        RuntimeError: Some did not connect in time, or the store is gone.
     """
     number = uuid.uuid4().hex
     store.set(f"nmtflex/number/{rank}", number)
@@ -38,18 +38,18 @@ def meet(store: Store, rank: int, size: int) -> PrefixStore:
         if found is not None:
             return PrefixStore(f"nmtflex/{found}", store)
         time.sleep(PAUSE)
-    raise RuntimeError(f"not all {size} processes came within {PATIENCE:.0f} seconds")
+    raise RuntimeError(f"not all {size} processes connected within {PATIENCE:.0f} seconds")
 
 
 def _lead(store: Store, name: str, size: int) -> str | None:
-    """Tell the name to whoever is there; return it once all have taken it."""
+    """Publish the name; return it once all processes have confirmed it."""
     numbers = _values(store, "number", size)
     store.set("nmtflex/call", json.dumps([name, numbers]))
     return name if _values(store, "seen", size) == [name] * size else None
 
 
 def _follow(store: Store, rank: int, number: str) -> str | None:
-    """Return the name once the one who calls has seen this process's number."""
+    """Return the name once the first process has seen this process's number."""
     if not store.check(["nmtflex/call"]):
         return None
     name, numbers = json.loads(store.get("nmtflex/call"))
@@ -60,6 +60,6 @@ def _follow(store: Store, rank: int, number: str) -> str | None:
 
 
 def _values(store: Store, key: str, size: int) -> list[str | None]:
-    """Return what each process wrote under a key, None where it has not yet."""
+    """Return what each process wrote under a key, None if nothing yet."""
     names = [f"nmtflex/{key}/{rank}" for rank in range(size)]
     return [store.get(name).decode() if store.check([name]) else None for name in names]

@@ -1,10 +1,10 @@
-"""The processes that share one command: what they tell each other.
+"""Communication between the processes that share one command.
 
-torchrun starts them, and torch.distributed connects them: gloo between CPUs, NCCL between GPUs. Of
-a plain start there is one, for which everything here returns at once and connects nothing.
+torchrun starts them, and torch.distributed connects them: gloo between CPUs, NCCL between GPUs. A
+plain start has one process, for which everything here returns at once and connects nothing.
 
-Messages are JSON and plain tensors. torch's own collectives of objects unpickle what they receive,
-which would let whoever reaches the port run code.
+Messages are JSON and plain tensors. torch's own object collectives unpickle what they receive,
+which would let anyone who reaches the port run code.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ MISSING = object()
 class Ranks:
     """This process among those that share the command.
 
-    Every method that exchanges something must be called by all of them, in the same order.
+    All of them must call every method that communicates, in the same order.
 
     Args:
-        launch: Which one it is; one alone exchanges nothing.
+        launch: Which process this is.
     """
 
     def __init__(self, launch: Launch | None = None) -> None:
@@ -59,12 +59,12 @@ class Ranks:
     def share(self, items: Items) -> Items:
         """Return this process's part of some items: every Nth.
 
-        Parts differ by one item at most; of items that lie by length they are about equally long.
+        Sizes differ by at most one; parts of items sorted by length are about equally long.
         """
         return items if self.alone else cast("Items", items[self.rank :: self.size])
 
     def device(self, config: DeviceConfig) -> DeviceConfig:
-        """Return the options of this process: its own GPU, its part of the cores.
+        """Return this process's options: its own GPU, its share of the cores.
 
         Raises:
             OptionError: One GPU is named for several processes of a machine.
@@ -72,7 +72,7 @@ class Ranks:
         local = self.launch.local_size
         if local > 1 and config.device.startswith("cuda:"):
             raise OptionError(
-                f"--device {config.device} names one GPU for {local} processes; give cuda, and "
+                f"--device {config.device} names one GPU for {local} processes; with cuda "
                 f"each takes its own"
             )
         if self.alone:
@@ -80,10 +80,10 @@ class Ranks:
         name = config.device
         if name != "cpu" and torch.cuda.is_available():
             name = name if ":" in name else f"cuda:{self.launch.local_rank}"
-            if int(name[5:]) < torch.cuda.device_count():  # or open_device names what is missing
+            if int(name[5:]) < torch.cuda.device_count():  # otherwise open_device reports it
                 torch.cuda.set_device(torch.device(name))
         return dataclasses.replace(
-            # Not by OMP_NUM_THREADS: torchrun sets it to 1.
+            # OMP_NUM_THREADS is ignored: torchrun sets it to 1.
             config,
             device=name,
             threads=config.threads or max(1, usable_cores() // local),
@@ -96,11 +96,11 @@ class Ranks:
         return self._reduced(torch.tensor(values, dtype=torch.float64)).tolist()
 
     def clock(self, seconds: float) -> float:
-        """Return the first process's measure of time: what follows from it must follow for all."""
+        """Return the first process's seconds in all, so that all take the same decisions."""
         return self.sum([seconds if self.first else 0.0])[0]
 
     def agree(self, received: signal.Signals | None) -> signal.Signals | None:
-        """Return the signal that any of the processes received, None where none did."""
+        """Return the signal that any process received, or None."""
         if self.alone:
             return received
         number = int(self._reduced(torch.tensor(int(received or 0)), dist.ReduceOp.MAX))
@@ -109,13 +109,13 @@ class Ranks:
     def sum_gradients(self, weights: Iterable[Tensor]) -> None:
         """Give every process the sum of all gradients, in one message after the backward passes.
 
-        Not by DistributedDataParallel: it exchanges gradients in the midst of a backward pass, and
-        so asks every process for the same passes over the same weights. Here one may have no
-        sentence of a batch, or make two passes of it where memory is short; a sum over N processes
-        is what is wanted, not a mean to be scaled back; and a recurrent network's gradients are
-        complete only at the very end, so that there is little to be gained by beginning earlier.
+        DistributedDataParallel exchanges gradients during a backward pass, and so needs the same
+        passes over the same weights in every process. Here a process may have no sentence of a
+        batch, or split it into two passes when memory is short. The result is a sum over N
+        processes, not a mean; and a recurrent network's gradients are complete only at the very
+        end, so starting earlier would gain little.
 
-        A weight that no process has a gradient of is left without.
+        A weight that has no gradient in any process gets none.
         """
         if self.alone:
             return
@@ -131,7 +131,7 @@ class Ranks:
             weight.grad = total.view_as(weight) if count else None
 
     def from_first(self, value: Any = None) -> Any:
-        """Return the first process's value in all of them: what JSON can hold."""
+        """Return the first process's value, which JSON can hold, in all processes."""
         if self.alone:
             return value
         data = _bytes(value) if self.first else torch.empty(0, dtype=torch.uint8)
@@ -144,7 +144,7 @@ class Ranks:
         return value if self.first else json.loads(bytes(data.numpy()))
 
     def gather(self, value: Any) -> list[Any]:
-        """Return all processes' values, in order, in the first one; none in the others."""
+        """Return all processes' values, in order, in the first one; an empty list in others."""
         if self.alone:
             return [value]
         if not self.first:
@@ -178,16 +178,16 @@ class Ranks:
 
 
 def merge(parts: Sequence[Sequence[Item]]) -> list[Item]:
-    """Put together what ``Ranks.share`` parted, in the order that it had."""
+    """Put together what ``Ranks.share`` split, in the original order."""
     rows = zip_longest(*parts, fillvalue=MISSING)
     return [item for row in rows for item in row if item is not MISSING]  # type: ignore[misc]
 
 
 def open_ranks() -> Ranks:
-    """Connect with the other processes that torchrun started; a plain start has none.
+    """Connect to the other processes that torchrun started, if any.
 
     Raises:
-        OptionError: What torchrun tells makes no sense.
+        OptionError: torchrun's variables contradict each other.
         RunError: The others cannot be reached.
     """
     launch = find_launch()
@@ -204,21 +204,21 @@ def open_ranks() -> Ranks:
                 f"process {launch.rank} of {launch.size} cannot reach the others: {_line(error)}"
             ) from error
         SPEAKER.claim = lambda: _claim(store, launch)
-        atexit.register(dist.destroy_process_group)  # after the last word of an error
+        atexit.register(dist.destroy_process_group)  # after an error was reported
     return Ranks(launch)
 
 
 def _claim(store: Any, launch: Launch) -> bool:
-    """Tell whether this process is the first to ask."""
+    """Whether this process is the first to ask."""
     try:
         return bool(store.add("nmtflex/failed", 1) == 1)
-    except RuntimeError:  # whoever kept the count is gone
+    except RuntimeError:  # the process that keeps the count is gone
         return launch.local_rank == 0
 
 
 @contextlib.contextmanager
 def _connected() -> Iterator[None]:
-    """Turn what torch raises when another process is gone into one line.
+    """Turn torch's error about a lost process into one line.
 
     Raises:
         RunError: The connection is lost.
@@ -227,13 +227,13 @@ def _connected() -> Iterator[None]:
         yield
     except RuntimeError as error:
         raise RunError(
-            f"another process is lost ({_line(error)}); the same command again goes on, a training "
-            f"from its last checkpoint, and torchrun --max-restarts N gives it by itself"
+            f"another process is lost ({_line(error)}); give the same command again (a "
+            f"training resumes from its last checkpoint), or use torchrun --max-restarts N"
         ) from error
 
 
 def _line(error: Exception) -> str:
-    """Return the first sentence of torch's message, without the place in its source."""
+    """Return the first sentence of torch's message, without its source location."""
     message = re.sub(r"\[/[^]]*\] *", "", str(error).split("\n", 1)[0])
     return message.split(". ", 1)[0].rstrip(".")
 

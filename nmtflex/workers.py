@@ -1,4 +1,4 @@
-"""Worker processes: a map in order with few items under way, and the cores there are for them."""
+"""Worker processes: an ordered map with few items in flight, and the number of usable cores."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def ordered_map(
     workers: int = 1,
     spawn: bool = False,
 ) -> Iterator[Result]:
-    """Yield ``setup()(item)`` for each item, in order, whatever the number of processes.
+    """Yield ``setup()(item)`` for each item, in order, for any number of processes.
 
-    Where reading an item fails with a ``NmtflexError``, the results of those before it come first.
+    If reading an item raises a ``NmtflexError``, the results of earlier items come first.
 
     Args:
-        setup: Makes the function, once a process; it is pickled, what it makes need not be.
+        setup: Makes the function, once per process; only ``setup`` is pickled.
         items: Read only as fast as results are taken.
-        workers: Processes; with one, everything happens in this process.
-        spawn: Start them from nothing, as threads that run here would not survive a fork.
+        workers: Processes; with one, everything runs in this process.
+        spawn: Spawn them, since threads that run here would not survive a fork.
 
     Raises:
-        DataError: A process was killed, most likely for want of memory.
+        DataError: A process was killed, most likely because memory ran out.
     """
     if workers == 1:
         yield from map(setup(), items)
@@ -62,8 +62,7 @@ def ordered_map(
             yield waiting.popleft().result()
     except BrokenProcessPool as error:
         raise DataError(
-            f"one of {workers} worker processes died, perhaps for want of memory; "
-            f"use fewer --workers"
+            f"one of {workers} worker processes died, perhaps out of memory; use fewer --workers"
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
@@ -72,7 +71,7 @@ def ordered_map(
 
 
 def _until_fault(items: Iterable[Item], faults: list[NmtflexError]) -> Iterator[Item]:
-    """Yield items; a fault in reading them ends the items, and is kept."""
+    """Yield items; an error in reading them ends the items, and is kept."""
     try:
         yield from items
     except NmtflexError as fault:
@@ -81,14 +80,14 @@ def _until_fault(items: Iterable[Item], faults: list[NmtflexError]) -> Iterator[
 
 def _start(setup: Callable[[], Callable[[Any], Any]]) -> None:
     global _function  # noqa: PLW0603
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent process's to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_follow_parent, daemon=True).start()
     _function = setup()
 
 
 def _follow_parent() -> None:
-    """End with the parent process, even one that was killed; nobody else would end this one."""
+    """End when the parent process ends, even if it was killed."""
     if parent := multiprocessing.parent_process():
         parent.join()
         os._exit(1)

@@ -46,7 +46,7 @@ def make_tiny_run(tmp_path: Path) -> Callable[..., Path]:
     import torch
 
     from nmtflex.model.build import build_model
-    from nmtflex.runs.run import RunFolder
+    from nmtflex.runs.folder import RunFolder
     from nmtflex.runs.weights import model_tensors, save_tensors
     from nmtflex.text.pipeline import SidePipeline, TextPipeline
     from nmtflex.text.tokenizers import build_tokenizer

@@ -1,4 +1,4 @@
-"""The contract of every attention mechanism, and the registry of those there are.
+"""The contract of every attention mechanism, and their registry.
 
 Legend: B sentences, S source positions after padding, N hypotheses, H encoder units (both
 directions), Q decoder units, E embedding units, K memory slots.
@@ -30,13 +30,13 @@ class Sizes(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What a step looked at; made only when asked for. None where a mechanism has no such thing."""
+    """What a step looked at, made on request; None for what a mechanism does not have."""
 
     computed: Tensor  # [N] score computations
     weights: Tensor | None = None  # [N, S]
     gate: Tensor | None = None  # [N], 0 open to 1
     focus: Tensor | None = None  # [N], source positions from 0: of this step's weights (flexible,
-    # whose window lies about the focus of the step before), or the window's centre (local)
+    # whose window is around the focus of the step before), or the window's centre (local)
     window_start: Tensor | None = None  # [N], first position computed
     window_stop: Tensor | None = None  # [N], one past the last
     beta: Tensor | None = None  # [N, K], weights over memory slots
@@ -44,7 +44,7 @@ class Trace(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What a call may leave out: an option of the call, never a state of a module."""
+    """What a call may skip: an option of the call, never a state of a module."""
 
     tau: float = math.inf  # positions with a penalty of tau or more are not computed; inf: all are
 
@@ -53,19 +53,19 @@ UNLIMITED = Limits()
 
 
 class Glimpse(NamedTuple):
-    """What a step of attention gives."""
+    """The result of a step of attention."""
 
     context: Tensor  # [N, C]
     state: State  # [N, ...] each
     gate: Tensor | None = None  # [N] with gradient, of mechanisms that have one
-    trace: Trace | None = None  # where it was asked for
+    trace: Trace | None = None  # on request
 
 
 class Attention(nn.Module, ABC):
     """Base of the mechanisms.
 
-    Nothing of a sentence is kept on ``self``: ``prepare`` makes the memory once a sentence, a step
-    reads it through ``rows`` and never copies it for the beam.
+    ``self`` keeps nothing of a sentence: ``prepare`` makes the memory once a sentence, and a step
+    reads it through ``rows`` without copying it for the beam.
     """
 
     context_size: int  # units of a context vector, 0 for none
@@ -79,23 +79,23 @@ class Attention(nn.Module, ABC):
         Args:
             states: [B, S, H] encoder states.
             mask: [B, S], True at real tokens.
-            limits: What the steps that read this memory leave out.
+            limits: What the steps that read this memory may skip.
 
         Returns:
             Whatever ``forward`` reads of these sentences, a NamedTuple.
         """
 
     def feedback(self, embedded: Tensor) -> Tensor:
-        """Return what the mechanism makes of previous words alone, for one step or for all.
+        """Return what depends on previous words only, for one step or for all.
 
-        It is computed before the steps: for all steps of a batch in training, and in decoding once
-        for every word of the vocabulary.
+        It is computed before the steps: in training for all steps of a batch, in decoding once for
+        every word of the vocabulary.
 
         Args:
             embedded: [.., E] embeddings of the previous words.
 
         Returns:
-            [.., F], rows of ``forward``'s ``feedback``; F is 0 where the words are not seen.
+            [.., F], rows of ``forward``'s ``feedback``; F is 0 if the words are not used.
         """
         return embedded[..., :0]
 
@@ -116,7 +116,7 @@ class Attention(nn.Module, ABC):
         """Attend once for each of N hypotheses.
 
         Args:
-            query: [N, Q] decoder state that the mechanism's paper names.
+            query: [N, Q] decoder state of the mechanism's paper.
             feedback: [N, F] from ``feedback`` of the previous output words.
             memory: What ``prepare`` made.
             rows: [N], ascending: the sentence of each hypothesis. None: hypothesis n is of
@@ -128,10 +128,10 @@ class Attention(nn.Module, ABC):
     def sequence(
         self, queries: Tensor, feedback: Tensor, memory: Any, state: State
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend in all steps of a batch, where no query depends on a context before it.
+        """Attend in all steps of a batch, if no query depends on an earlier context.
 
-        Equal to ``forward`` step by step: a loop over it, or one call for all steps where there is
-        no state and so no step hangs on another.
+        Equal to ``forward`` step by step: a loop over it, or one call for all steps if there is no
+        state, so that no step depends on another.
 
         Args:
             queries: [B, T, Q].
@@ -140,7 +140,7 @@ class Attention(nn.Module, ABC):
             state: What ``start`` returned.
 
         Returns:
-            Contexts [B, T, C], and gates [B, T] where there is a gate.
+            Contexts [B, T, C], and gates [B, T] if there is a gate.
         """
         if not state:
             return self.at_once(queries, feedback, memory, ())
@@ -184,7 +184,7 @@ Mechanism = TypeVar("Mechanism", bound=type[Attention])
 
 
 def register(config: type[AttentionConfig]) -> Callable[[Mechanism], Mechanism]:
-    """Enter a mechanism under the class of its options.
+    """Register a mechanism under the class of its options.
 
     Raises:
         ValueError: The options have a mechanism already.

@@ -27,17 +27,17 @@ from nmtflex.ops.recurrent import gate
 
 
 class Gate(nn.Module):
-    """How strongly distance is punished, between 0 (not at all) and 1.
+    """The strength of the distance penalty, between 0 (none) and 1.
 
-    Shu and Nakayama, eq. 8 with the previous word's embedding i, eq. 7 without it; the bias stands
-    outside the tanh in the one and inside it in the other::
+    Shu and Nakayama, eq. 8 with the previous word's embedding i, eq. 7 without it; the bias is
+    outside the tanh in eq. 8 and inside it in eq. 7::
 
         g = sigmoid(v . tanh(W [h; i]) + b)        (8)
         g = sigmoid(v . tanh(W h + b))             (7)
 
     Args:
         sizes: Widths of query, feedback and keys; W has ``keys`` units.
-        feedback: Whether the previous word is seen.
+        feedback: Whether the gate sees the previous word.
     """
 
     def __init__(self, sizes: Sizes, feedback: bool) -> None:
@@ -62,7 +62,7 @@ class Gate(nn.Module):
 
 
 class Reach(NamedTuple):
-    """A batch's source, and how far from the focus it is read."""
+    """A batch's source, and the threshold of the penalty."""
 
     source: Source
     tau: float
@@ -84,12 +84,11 @@ class FlexibleAttention(Attention):
 
     With a threshold tau (of ``Limits``; the paper trains without) only positions with
     penalty(s) < tau are computed, those within sigma sqrt(2 tau / g) of the focus, from the first
-    step on. Departures where the paper is silent: the softmax runs over those alone, the focus is
-    tracked from their weights, and where none is below tau the position nearest the focus (the
-    first of two) is computed.
+    step on. Where the paper is silent, the softmax runs over these positions only, the focus is
+    tracked from their weights, and if none is below tau the position nearest the focus (the first
+    of two) is computed.
 
-    Focus, distance, gate and penalty are in float32 at least, whatever the rest runs in. The state
-    is the focus [N].
+    Focus, distance, gate and penalty are in float32 at least. The state is the focus [N].
 
     Args:
         sizes: Widths of query, feedback, states and keys.
@@ -152,7 +151,7 @@ class FlexibleAttention(Attention):
     def sequence(
         self, queries: Tensor, feedback: Tensor, memory: Reach, state: State
     ) -> tuple[Tensor, Tensor]:
-        """Attend in all steps: only the focus goes from one to the next; see ``Attention``."""
+        """Attend in all steps, which pass on only the focus; see ``Attention.sequence``."""
         (focus,) = state
         (keys, values, lengths), tau = memory
         size, flat = queries.shape[:2], queries.flatten(0, 1)

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from nmtflex.attention.base import (
-    UNLIMITED,
-    Attention,
-    Glimpse,
-    Limits,
-    Sizes,
-    State,
-    Trace,
-    register,
-)
-from nmtflex.attention.scores import build_score
-from nmtflex.attention.source import read_source
+from nmtflex.attention.base import Glimpse, Sizes, State, Trace, register
+from nmtflex.attention.source import SourceAttention
 from nmtflex.config import GlobalConfig
 from nmtflex.ops.attend import Source, attend
 
 
 @register(GlobalConfig)
-class GlobalAttention(Attention):
+class GlobalAttention(SourceAttention):
     """Global attention.
 
-    Bahdanau, Cho and Bengio (2015), https://arxiv.org/abs/1409.0473; in the words of Shu and
-    Nakayama, eq. 1-3::
+    Bahdanau, Cho and Bengio (2015), https://arxiv.org/abs/1409.0473; in the notation of Shu
+    and Nakayama, eq. 1-3::
 
         a(s) = exp(score(h, k_s)) / sum over s' of exp(score(h, k_s'))        (2)
         c    = sum over s of a(s) k_s                                         (1)
@@ -39,13 +29,7 @@ class GlobalAttention(Attention):
     """
 
     def __init__(self, sizes: Sizes, config: GlobalConfig) -> None:
-        super().__init__()
-        self.context_size = sizes.states
-        self.score = build_score(config.score, sizes)
-
-    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Source:
-        """Project the keys once a sentence; see ``Attention.prepare``."""
-        return read_source(self.score, states, mask)
+        super().__init__(sizes, config.score)
 
     def forward(
         self,

@@ -1,6 +1,6 @@
-"""Hypotheses gathered by their sentence, so that a memory is read and not copied for the beam.
+"""Hypotheses grouped by sentence, so that a memory is not copied for the beam.
 
-On a GPU each hypothesis reads a copy of its own: the sizes of groups would have to be waited for.
+On a GPU each hypothesis reads its own copy: the group sizes would make the CPU wait.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Groups:
     """N hypotheses laid out as [G, W]: G groups of one sentence each, W the most that one has.
 
     Args:
-        rows: [N], ascending: the sentence of each hypothesis; None for one each, in order.
+        rows: [N], ascending: the sentence of each hypothesis; None for one each.
         num_sentences: B.
     """
 
@@ -47,7 +47,7 @@ class Groups:
         return tensor if self.present is None else tensor.index_select(0, self.present)
 
     def spread(self, tensor: Tensor) -> Tensor:
-        """Lay hypotheses out by sentence, zeros in the gaps: [N, D] to [G, W, D]."""
+        """Lay hypotheses out by sentence, with zeros in the gaps: [N, D] to [G, W, D]."""
         if self.slots is not None:
             flat = tensor.new_zeros(self.num_groups * self.width, tensor.shape[1])
             tensor = flat.index_copy(0, self.slots, tensor)

@@ -5,24 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from nmtflex.attention.base import (
-    UNLIMITED,
-    Attention,
-    Glimpse,
-    Limits,
-    Sizes,
-    State,
-    Trace,
-    register,
-)
-from nmtflex.attention.scores import build_score
-from nmtflex.attention.source import read_source
+from nmtflex.attention.base import Glimpse, Sizes, State, Trace, register
+from nmtflex.attention.source import SourceAttention
 from nmtflex.config import LocalMConfig
 from nmtflex.ops.attend import Source, Window, attend
 
 
 @register(LocalMConfig)
-class LocalMAttention(Attention):
+class LocalMAttention(SourceAttention):
     """Local attention with a monotonic centre ("local-m").
 
     Luong, Pham and Manning (2015), https://aclanthology.org/D15-1166, section 3.2::
@@ -33,7 +23,7 @@ class LocalMAttention(Attention):
     Only the scores of the window are computed, in training as in decoding, and there is no
     Gaussian. The weights of a step sum to 1.
 
-    Departure: the centre stops at the last source word, p[t] = min(t, S - 1), since a target may
+    Departure: the centre stops at the last source word, p[t] = min(t, S - 1), since a target can
     be longer than its source, and a window beyond the end would be empty.
 
     The state is the step t [N].
@@ -44,14 +34,8 @@ class LocalMAttention(Attention):
     """
 
     def __init__(self, sizes: Sizes, config: LocalMConfig) -> None:
-        super().__init__()
-        self.context_size = sizes.states
-        self.score = build_score(config.score, sizes)
+        super().__init__(sizes, config.score)
         self.reach = config.window
-
-    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Source:
-        """Project the keys once a sentence; see ``Attention.prepare``."""
-        return read_source(self.score, states, mask)
 
     def start(self, states: Tensor) -> State:
         """Return the step 0 of each sentence."""

@@ -5,24 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention.base import (
-    UNLIMITED,
-    Attention,
-    Glimpse,
-    Limits,
-    Sizes,
-    State,
-    Trace,
-    register,
-)
-from nmtflex.attention.scores import build_score
-from nmtflex.attention.source import exactly, read_source
+from nmtflex.attention.base import Glimpse, Sizes, State, Trace, register
+from nmtflex.attention.source import SourceAttention, exactly
 from nmtflex.config import LocalPConfig
 from nmtflex.ops.attend import Damping, Source, Window, attend
 
 
 @register(LocalPConfig)
-class LocalPAttention(Attention):
+class LocalPAttention(SourceAttention):
     """Local attention with a predicted centre ("local-p").
 
     Luong, Pham and Manning (2015), https://aclanthology.org/D15-1166, section 3.2, eq. 9-10; Shu
@@ -31,12 +21,12 @@ class LocalPAttention(Attention):
         p    = S sigmoid(v . tanh(W h))                       centre, source positions from 0
         a(s) = align(h, k_s) exp(-(s - p)^2 / (2 sigma^2))    for |s - p| <= D, else 0
 
-    ``align`` is the softmax of the score over the window alone, and sigma = D / 2. Only the scores
+    ``align`` is the softmax of the score over the window only, and sigma = D / 2. Only the scores
     of the window are computed, in training as in decoding. The damped weights are not normalised
     again: those of a step sum to at most 1. The gradient reaches p through the Gaussian.
 
-    Departure: eq. 11 of Shu and Nakayama writes the softmax over all positions, which would need
-    every score; Luong's program, and their own count of computations, have the window.
+    Departure: eq. 11 of Shu and Nakayama has the softmax over all positions, which would need every
+    score; Luong's program, and their own count of computations, use the window.
 
     Args:
         sizes: Widths of query, states and keys; W has ``keys`` units.
@@ -44,19 +34,13 @@ class LocalPAttention(Attention):
     """
 
     def __init__(self, sizes: Sizes, config: LocalPConfig) -> None:
-        super().__init__()
-        self.context_size = sizes.states
-        self.score = build_score(config.score, sizes)
+        super().__init__(sizes, config.score)
         self.centre = nn.Sequential(
             nn.Linear(sizes.query, sizes.keys, bias=False),
             nn.Tanh(),
             nn.Linear(sizes.keys, 1, bias=False),
         )
         self.reach = config.window
-
-    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Source:
-        """Project the keys once a sentence; see ``Attention.prepare``."""
-        return read_source(self.score, states, mask)
 
     def weight_sums(self, length: int) -> tuple[float, float]:
         """Damped weights sum to at most 1."""
@@ -75,7 +59,7 @@ class LocalPAttention(Attention):
         lengths = memory.lengths_of(rows)
         centre = lengths * torch.sigmoid(exactly(self.centre(query)).squeeze(1))  # [N]
         # At least one position lies within D >= 1 of a centre between 0 and S; a NaN of broken
-        # weights is to end in the context, not in a crash.
+        # weights shows in the context and does not crash.
         start = torch.minimum((centre - self.reach).ceil().long().clamp(min=0), lengths - 1)
         stop = (centre + self.reach).floor().long() + 1
         stop = torch.maximum(torch.minimum(stop, lengths), start + 1)

@@ -46,8 +46,8 @@ class MemoryAttention(Attention):
     encoder states: a step costs K scores, whatever the length of the source. Shown as an alignment,
     the weight of a source position is the sum over k of alpha[s, k] beta[k].
 
-    Departures: none in the equations; the encodings' normalisation, on which the paper is brief, is
-    told in ``position_encoding``.
+    Departures: none in the equations; for the encodings' normalisation, on which the paper is
+    brief, see ``position_encoding``.
 
     Args:
         sizes: Widths of query and states, and the longest source of the training data.

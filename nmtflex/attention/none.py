@@ -25,7 +25,7 @@ class NoMemory(NamedTuple):
 
 @register(NoneConfig)
 class NoAttention(Attention):
-    """The decoder sees the encoder's final state only, as its start.
+    """The decoder sees only the encoder's final state, as its start.
 
     Britz, Guan and Luong (2017), https://arxiv.org/abs/1707.00110, the non-attention baseline of
     the copy task. The context has no units, so it costs nothing.

@@ -19,7 +19,7 @@ from nmtflex.layers.linear import Linear, Product
 class ScoreFunction(nn.Module, ABC):
     """A score function in two halves, keys once a sentence and queries once a step.
 
-    ``nmtflex.kernels`` puts them together: v . tanh(query + key), or query . key without a v.
+    ``nmtflex.ops`` combines them: v . tanh(query + key), or query . key without a v.
     """
 
     v: Tensor | None  # [A] of the additive score, None for a dot product

@@ -1,16 +1,35 @@
 """The source as a memory of its positions: what global, local and flexible attention share.
 
-The work of a step is done in ``nmtflex.kernels``. Legend: B sentences, S source positions, H
-encoder units.
+``nmtflex.ops.attend`` does the work of a step. Legend: B sentences, S source positions, H encoder
+units.
 """
 
 from __future__ import annotations
 
 from torch import Tensor
 
-from nmtflex.attention.scores import ScoreFunction
+from nmtflex.attention.base import UNLIMITED, Attention, Limits, Sizes
+from nmtflex.attention.scores import ScoreFunction, build_score
 from nmtflex.ops.attend import Source, make_source
 from nmtflex.ops.tensors import precise
+
+
+class SourceAttention(Attention):
+    """Base of the mechanisms that score source positions.
+
+    Args:
+        sizes: Widths of query, states and keys.
+        score: Name of the score function.
+    """
+
+    def __init__(self, sizes: Sizes, score: str) -> None:
+        super().__init__()
+        self.context_size = sizes.states
+        self.score = build_score(score, sizes)
+
+    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Source:
+        """Project the keys once a sentence; see ``Attention.prepare``."""
+        return read_source(self.score, states, mask)
 
 
 def read_source(score: ScoreFunction, states: Tensor, mask: Tensor) -> Source:
@@ -19,5 +38,5 @@ def read_source(score: ScoreFunction, states: Tensor, mask: Tensor) -> Source:
 
 
 def exactly(tensor: Tensor) -> Tensor:
-    """Return a tensor in float32 at least: positions and penalties lose too much in less."""
+    """Return a tensor in float32 at least, which positions and penalties need."""
     return tensor.to(precise(tensor.dtype))

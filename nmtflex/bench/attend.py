@@ -1,4 +1,4 @@
-"""How long the operation takes, over lengths and sizes; what ``nmtflex bench --kernels`` prints.
+"""Times of windowed attention over lengths and sizes, for ``nmtflex bench --kernels``.
 
 Legend: B sentences, S source positions, N hypotheses, D units of a key; a value has 2 D units, as
 the states of both directions have.
@@ -9,13 +9,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from nmtflex.ops.attend import reference
-from nmtflex.ops.attend.operation import Implementation, Penalty, Source, Window
+from nmtflex.ops.attend.operation import Penalty, Source, Window
 from nmtflex.ops.dispatch import implementation
 from nmtflex.ops.launch import wait_for
 
@@ -44,7 +44,7 @@ TRAINING = (
 
 
 class KernelTimes(NamedTuple):
-    """The times of one case, in milliseconds: one list of rounds for each way of computing it."""
+    """The times of one case, in milliseconds: a list of rounds for each way of computing it."""
 
     case: Case
     milliseconds: dict[str, list[float]]
@@ -54,7 +54,7 @@ class KernelTimes(NamedTuple):
         return statistics.median(self.milliseconds[way])
 
     def least(self, way: str) -> float:
-        """Return the shortest round, which other programs disturbed least."""
+        """Return the shortest round, the one disturbed least."""
         return min(self.milliseconds[way])
 
 
@@ -75,7 +75,7 @@ def bench_decoding(
         cases: Sizes.
         share: Part of the positions that the window has.
         seconds: How long each case is repeated; at least three rounds.
-        device: Where.
+        device: Of the tensors.
         repeats: Rounds of each case, instead of ``seconds``.
     """
     return [
@@ -92,8 +92,8 @@ def bench_training(
 ) -> list[KernelTimes]:
     """Time additive attention over all steps of a batch, forward and backward.
 
-    The ways are ``reference``, ``fused``, ``apart`` (fused, but each step makes gradients of keys
-    and values of its own, and autograd adds them) and ``forward`` (fused, without the backward
+    The ways are ``reference``, ``fused``, ``apart`` (fused, but each step computes gradients of
+    keys and values, and autograd adds them) and ``forward`` (fused, without the backward
     pass).
     """
     return [
@@ -105,9 +105,9 @@ def bench_training(
 def _rounds(
     ways: dict[str, Callable[[], object]], device: str, seconds: float, repeats: int | None
 ) -> dict[str, list[float]]:
-    """Run each way in turn, again and again.
+    """Run each way in turn, repeatedly.
 
-    Each runs twice and is timed the second time: what others left in the caches is not its fault.
+    Each runs twice and is timed the second time, with its own data in the caches.
     """
     milliseconds: dict[str, list[float]] = {name: [] for name in ways}
     end = time.perf_counter() + (seconds if repeats is None else 0)
@@ -185,7 +185,7 @@ def _training_ways(case: Case, device: str) -> dict[str, Callable[[], object]]:
     query, keys, values, v = (part.clone().requires_grad_() for part in given[:4])
     fast = implementation("attend", torch.device(device))
 
-    def forward(chosen: Implementation, gathered: bool = True) -> Tensor:
+    def forward(chosen: Any, gathered: bool = True) -> Tensor:
         source = Source(keys, values, given.lengths)
         if gathered:
             source = chosen.make_source(*source)
@@ -197,7 +197,7 @@ def _training_ways(case: Case, device: str) -> dict[str, Callable[[], object]]:
             total = total + context.sum()
         return total
 
-    def both(chosen: Implementation, gathered: bool = True) -> object:
+    def both(chosen: Any, gathered: bool = True) -> object:
         return torch.autograd.grad(forward(chosen, gathered), (query, keys, values, v))
 
     return {

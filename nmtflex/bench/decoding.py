@@ -1,10 +1,10 @@
 """How long runs take to decode, and where the time goes: what ``nmtflex bench`` measures.
 
-The runs take turns, round by round, and what else a machine does hits all alike. The clock stands
-around the search on ids; words, ids and text are made outside. In each round a run decodes twice:
-bare, which gives the seconds that are compared, and under a ``Stopwatch``, which gives those of the
-parts. That watch costs about one microsecond a part and step, 0.02 % of a step with 64 sentences
-and beam 5, 0.15 % of one with a single hypothesis; but it makes a GPU wait at every part's ends.
+The runs take turns, round by round, so that other load affects all alike. Only the search on ids is
+timed, not tokenization and detokenization. In each round a run decodes twice: bare, for the seconds
+that are compared, and under a ``Stopwatch``, for those of the parts. The stopwatch costs about one
+microsecond per part and step, 0.02 % of a step with 64 sentences and beam 5, 0.15 % of one with a
+single hypothesis; but it makes the CPU wait for a GPU before and after every part.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ import nmtflex
 from nmtflex.bench.stopwatch import Stopwatch
 from nmtflex.config import ThresholdConfig
 from nmtflex.decoding.ensemble import Ids
+from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.decoding.tally import Tally
-from nmtflex.decoding.translator import WARM_UP, Opened, open_translator
+from nmtflex.decoding.translator import WARM_UP
 from nmtflex.errors import DataError
 from nmtflex.evaluation.runs import Decoding, common_split, facts_of, names, open_runs
 from nmtflex.ops.dispatch import form
@@ -41,13 +42,13 @@ Report = Callable[[str], None]
 
 
 class Times(NamedTuple):
-    """What was clocked in each round, in seconds unless said otherwise."""
+    """The times of all rounds, in seconds unless stated otherwise."""
 
     rounds: list[float]
 
     @property
     def median(self) -> float:
-        """Return what is reported: it lets a disturbed round or two pass."""
+        """The reported value, robust against a disturbed round or two."""
         return statistics.median(self.rounds)
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,16 +70,16 @@ class Ratio(NamedTuple):
 
 
 def ratio(one: Times, other: Times) -> Ratio:
-    """Return how many times ``other`` ``one`` is.
+    """Return ``one`` divided by ``other``.
 
-    A round is compared with the same round of the other, which stood beside it in time.
+    Each round is compared with the same round of the other, which ran next to it.
     """
     rounds = [first / second for first, second in zip(one.rounds, other.rounds, strict=True)]
     return Ratio(one.median / other.median, min(rounds), max(rounds))
 
 
 class Counts(NamedTuple):
-    """What a decoding makes, and what it computes; the same in every round."""
+    """The output and the computations of a decoding; the same in every round."""
 
     sentences: int  # that are not empty
     tokens: int  # of the best translations, the end of sentence counted
@@ -87,7 +88,7 @@ class Counts(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """A run, and what it is to decode."""
+    """A run, and the sources to decode."""
 
     path: Path
     name: str
@@ -103,7 +104,7 @@ class Clocked(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """All that was measured of a run."""
+    """All measurements of a run."""
 
     subject: Subject
     counts: Counts
@@ -112,7 +113,7 @@ class Measured(NamedTuple):
     peak_memory: int  # bytes
 
     def facts(self, decoding: Decoding) -> dict[str, str]:
-        """Return what a table says of the run: ``attention``, with a threshold, and ``decoder``."""
+        """Return the run's columns of a table: ``attention``, with a threshold, and ``decoder``."""
         return facts_of(self.subject.opened, self.subject.name, decoding)
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,7 +138,7 @@ class Measured(NamedTuple):
 
 
 class RunsTask(NamedTuple):
-    """What is to be measured."""
+    """What to measure."""
 
     split: str
     sentences: int | None  # the first ones; None for all
@@ -148,16 +149,16 @@ class RunsTask(NamedTuple):
 def bench_runs(
     paths: Sequence[Path], wanted: RunsTask, report: Report = lambda _: None
 ) -> list[Measured]:
-    """Decode a split with each run, again and again.
+    """Decode a split with each run, repeatedly.
 
     Args:
-        paths: Run folders; the first is what the others are compared with.
-        wanted: What is to be measured.
-        report: Takes what a person should know meanwhile.
+        paths: Run folders; the others are compared with the first.
+        wanted: What to measure.
+        report: Receives progress messages.
 
     Raises:
         OptionError: The runs have different data, or cannot do what the options ask.
-        RunError: A folder is no run, or has not the split.
+        RunError: A folder is not a run, or lacks the split.
         DataError: The split has no words, or a process died.
     """
     subjects = _subjects(paths, wanted)
@@ -166,7 +167,7 @@ def bench_runs(
         report(f"{one.path}: counting over {len(one.sources):,} sentences of {wanted.split}")
         counted.append(count(one))
     clocked = clock_rounds(subjects, wanted.repeats, report)
-    report("peak memory, each run in a process of its own")
+    report("peak memory, each run in its own process")
     peaks = [in_fresh_process(_peak_of, *_task(one, wanted.decoding)) for one in subjects]
     ratios = [ratio(clocked[0].seconds, one.seconds) for one in clocked]
     columns = zip(subjects, counted, clocked, ratios, peaks, strict=True)
@@ -178,7 +179,7 @@ def _subjects(paths: Sequence[Path], wanted: RunsTask) -> list[Subject]:
 
     Raises:
         OptionError: The runs have different data, or cannot do what the options ask.
-        RunError: A folder is no run, or has not the split.
+        RunError: A folder is not a run, or lacks the split.
         DataError: The split has no words.
     """
     found: list[Subject] = []
@@ -193,7 +194,7 @@ def _subjects(paths: Sequence[Path], wanted: RunsTask) -> list[Subject]:
 
 
 def count(subject: Subject) -> Counts:
-    """Warm up, then decode once and count, which takes time: this pass is not clocked."""
+    """Warm up, then decode once and count; counting takes time, so this pass is not timed."""
     translator, tally = subject.opened.translator, Tally()
     translator.translate_ids(subject.sources[:WARM_UP], count=1)
     found = translator.translate_ids(subject.sources, tally, count=1)
@@ -234,20 +235,20 @@ def clock(device: torch.device, work: Callable[..., object], *arguments: Any) ->
 
 
 def now(device: torch.device) -> float:
-    """Wait until a device has done what it was told, and return the time in seconds."""
+    """Wait until a device has finished, and return the time in seconds."""
     wait_for(device)
     return time.perf_counter()
 
 
 def _task(subject: Subject, decoding: Decoding) -> tuple[Path, list[Ids], Decoding]:
-    """Return what ``_peak_of`` needs to know; a threshold is for those that have a penalty."""
+    """Return the arguments of ``_peak_of``; a threshold is for runs that have a penalty."""
     if subject.opened.tau is None:
         decoding = decoding._replace(threshold=ThresholdConfig())
     return subject.path, subject.sources, decoding
 
 
 def _peak_of(path: Path, sources: list[Ids], decoding: Decoding) -> int:
-    """Decode once in a process that has done nothing else, and return its peak memory in bytes."""
+    """Decode once in a fresh process, and return its peak memory in bytes."""
     opened = open_translator(path, *decoding)
     opened.translator.translate_ids(sources, count=1)
     return peak_memory(opened.run.model.device)
@@ -262,7 +263,7 @@ def in_fresh_process(function: Callable[..., Result], *arguments: Any) -> Result
     context = multiprocessing.get_context("spawn")  # a forked one has this one's memory
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_send, args=(sender, function, arguments), daemon=True)
-    # Ctrl-C is this process's to answer: a child that starts with the signal blocked keeps it so.
+    # This process handles Ctrl-C: a child that starts with the signal blocked keeps it blocked.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         process.start()
@@ -273,7 +274,7 @@ def in_fresh_process(function: Callable[..., Result], *arguments: Any) -> Result
         found: Result = receiver.recv()
     except EOFError as error:
         raise DataError(
-            "the process that decodes to measure its memory died, perhaps for want of it; "
+            "the process that decodes to measure its memory died, perhaps out of memory; "
             "decode fewer at once with --batch-sentences or a smaller --beam"
         ) from error
     finally:
@@ -287,14 +288,14 @@ def _send(sender: Connection, function: Callable[..., Any], arguments: Sequence[
 
 
 def peak_memory(device: torch.device) -> int:
-    """Return the most memory that this process has had, in bytes.
+    """Return the peak memory of this process, in bytes.
 
-    On a GPU it is what PyTorch had there. Otherwise it is what the process had in the machine's
-    memory, Python, PyTorch and the compiled kernels included, 300 to 400 MB.
+    On a GPU it is PyTorch's memory there. Otherwise it is the process's resident memory, including
+    Python, PyTorch and the compiled kernels, 300 to 400 MB.
     """
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
-    try:  # what getrusage gives under Linux includes the process that started this one
+    try:  # under Linux getrusage includes the parent process
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return 1024 * next(
             int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")
@@ -307,7 +308,7 @@ def peak_memory(device: torch.device) -> int:
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """Return what times depend on: the machine, and the versions of what computes."""
+    """Return the facts that times depend on: the machine, and versions of libraries."""
     facts: dict[str, Any] = {
         "processor": _processor(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
@@ -324,7 +325,7 @@ def machine(device: torch.device) -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Return the name of the CPU's model, where the system tells it."""
+    """Return the name of the CPU's model, if the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

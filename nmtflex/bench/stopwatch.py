@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self
 
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.launch import wait_for
 
-SEARCH = "search"  # whatever is in no other part: top-k, beams, embeddings, Luong's layer, words
+SEARCH = "search"  # all other work: top-k, beams, embeddings, Luong's layer, words
 
 
 class Stopwatch:
     """Clocks the parts of a model while it decodes.
 
-    Inside the block each part's method is one that keeps time; a GPU is waited for at its ends,
-    so that a part gets its own seconds (and the whole takes a little longer than without). The
-    parts are the encoder (with what attention prepares once a sentence), attention, the recurrent
-    cell with what the previous word brings into it, and the output layer with its softmax and its
-    best words; the rest of the block is the search's.
+    Inside the block each part's method is timed; it waits for a GPU before and after, so that a
+    part gets its own seconds (and the whole takes a little longer). The parts are the encoder (with
+    what attention prepares once a sentence), attention, the recurrent cell with the previous word's
+    side, and the output layer with softmax and best words; the rest is the search.
 
     Args:
-        model: What decodes.
+        model: The one to be timed.
     """
 
     def __init__(self, model: Seq2Seq) -> None:
@@ -35,17 +33,12 @@ class Stopwatch:
     def __enter__(self) -> Self:
         for part, methods in self._parts.items():
             for module, method in methods:
-                # On the instance, where it hides the class's method until it is deleted.
+                # On the instance, where it hides the class's method until deleted.
                 setattr(module, method, self._clocked(part, getattr(module, method)))
         self._begin = self._now()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._whole += self._now() - self._begin
         self.seconds[SEARCH] = self._whole - sum(self.seconds[part] for part in self._parts)
         for methods in self._parts.values():

@@ -1,11 +1,11 @@
 """Decoding time and memory by the length of the source: ``nmtflex bench --synthetic``.
 
-The model has random weights, so that sources may be as long as one likes, and does what a trained
-one would do otherwise: all hypotheses live for a fixed number of steps, flexible attention's gate
-is 0.5, and its focus goes evenly from the first source position to the last. (Under random weights
-scores hardly differ, and the focus comes to rest where its window is even about it, at position 2.5
-after some seven steps: the same few keys would be read at every step, from the cache.) The longer
-the source, the further apart the windows of two steps, so no step finds its keys in the cache.
+The model has random weights, so that sources can have any length, and otherwise behaves like a
+trained one: all hypotheses live for a fixed number of steps, flexible attention's gate is 0.5, and
+its focus moves evenly from the first source position to the last. (With random weights scores
+hardly differ, and the focus would settle at position 2.5 after some seven steps: every step would
+read the same few keys, from the cache.) The longer the source, the further apart the windows of two
+steps, so no step finds its keys in the cache.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ MECHANISMS: tuple[AttentionConfig, ...] = (FlexibleConfig(), GlobalConfig(), Mem
 SEED = 1
 GATE = 0.5
 FIRST_WORD = 4  # the ids before it are specials
-NEVER = -1e4  # logit of the end of sentence; finite, since the last step has nothing else to choose
+NEVER = -1e4  # logit of the end of sentence; finite, since the last step has no other choice
 
 
 class SyntheticTask(NamedTuple):
-    """What is to be measured."""
+    """What to measure."""
 
     lengths: Sequence[int]  # source positions
     steps: int  # target tokens a sentence, the end of sentence counted; 0 for the source's
@@ -68,16 +68,16 @@ class SyntheticTask(NamedTuple):
 
     @property
     def sentences(self) -> int:
-        """Sentences decoded together: as many at each length as translate takes at the longest."""
+        """Sentences decoded together: as many at each length as fit at the longest."""
         count = self.batch_sentences
         return len(next(batches([max(self.lengths)] * count, count, self.beam)))
 
 
 class DecodedOnce(NamedTuple):
-    """What one decoding took."""
+    """The times of one decoding."""
 
-    milliseconds: float  # a target token, once the source was read
-    encoder: float  # seconds until it was
+    milliseconds: float  # per target token, once the source was read
+    encoder: float  # seconds until then
     whole: float  # seconds
 
 
@@ -108,22 +108,24 @@ class SyntheticRow(NamedTuple):
 
 
 class Paced:
-    """A model to decode with that tells when it has read its source, and whose focus travels.
+    """A model for decoding that reports when it has read its source, and whose focus moves.
 
     Args:
         model: With or without flexible attention.
-        steps: Of the decoder; the focus is at the last source position in the last one.
-        tau: Threshold, where there is a penalty.
+        steps: Of the decoder; in the last one the focus is at the last source position.
+        tau: Threshold, if there is a penalty.
     """
 
     def __init__(self, model: Seq2Seq, steps: int, tau: float) -> None:
         self.device = model.device
-        self.read = 0.0  # when the last source had been read, in seconds as of ``now``
+        self.read = 0.0  # when the last source had been read, by ``now``
         self._model = model
         self._travels = model.gated
         self._limits = Limits(tau) if model.gated else Limits()
         self._steps = steps
         self._encoded: Any = None
+        self.log_probs, self.best_words = model.log_probs, model.best_words
+        self.encoding_computations = model.encoding_computations
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
         """Read a batch; see ``Seq2Seq.encode``."""
@@ -134,7 +136,7 @@ class Paced:
         return encoded
 
     def forget(self) -> None:
-        """Let go of what was read: to free a long source's memory takes time that is no step's."""
+        """Drop the source: freeing its memory takes time that belongs to no step."""
         self._encoded = None
 
     def step(
@@ -151,26 +153,12 @@ class Paced:
             state = (*cells, torch.full_like(focus, next(self._places)))
         return self._model.step(memory, rows, state, tokens, trace)
 
-    def log_probs(self, output: Tensor) -> Tensor:
-        """Return log-probabilities of all words; see ``Seq2Seq.log_probs``."""
-        return self._model.log_probs(output)
-
-    def best_words(
-        self, output: Tensor, count: int, never: Sequence[int] = (), only: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Return the most probable words; see ``Seq2Seq.best_words``."""
-        return self._model.best_words(output, count, never, only)
-
-    def encoding_computations(self, lengths: Tensor) -> Tensor:
-        """Return the attention scores that ``encode`` computes for sources of ``lengths`` [B]."""
-        return self._model.encoding_computations(lengths)
-
 
 class SyntheticSubject:
     """A mechanism, and random sources of one length to decode.
 
     Args:
-        model: What decodes.
+        model: The one that decodes.
         wanted: Beam, steps and sentences.
         length: Source positions.
     """
@@ -208,10 +196,10 @@ class SyntheticSubject:
 
 
 def random_model(attention: AttentionConfig, wanted: SyntheticTask) -> Seq2Seq:
-    """Build a model with random weights that never ends a sentence, and whose gate stands still.
+    """Build a model with random weights that never ends a sentence, with a constant gate.
 
     Raises:
-        OptionError: The device cannot be had.
+        OptionError: The device does not exist.
     """
     device = open_device(wanted.device)
     torch.manual_seed(SEED)
@@ -240,15 +228,15 @@ def bench_synthetic(
     report: Callable[[str], None] = lambda _: None,
     mechanisms: Sequence[AttentionConfig] = MECHANISMS,
 ) -> list[SyntheticRow]:
-    """Decode random sources of each length with each mechanism, again and again.
+    """Decode random sources of each length with each mechanism, repeatedly.
 
     Args:
-        wanted: What is to be measured.
-        report: Takes what a person should know meanwhile.
-        mechanisms: Which.
+        wanted: What to measure.
+        report: Receives progress messages.
+        mechanisms: Which ones.
 
     Raises:
-        OptionError: The device cannot be had.
+        OptionError: The device does not exist.
         DataError: A process died.
     """
     cases = list(product(mechanisms, wanted.lengths))
@@ -257,13 +245,13 @@ def bench_synthetic(
     report(f"counting; {counted(wanted.sentences, 'sentence')} a batch")
     counts = [one.cps() for one in subjects]
     for one in subjects[:: len(wanted.lengths)]:
-        one.decode()  # the warm-up: the way that counts is another
+        one.decode()  # warm-up; counting takes another path
     clocked: list[list[DecodedOnce]] = [[] for _ in cases]
     for number in range(wanted.repeats):
         report(f"round {number + 1} of {wanted.repeats}")
         for one, rounds in zip(subjects, clocked, strict=True):
             rounds.append(one.clock())
-    report("peak memory, each mechanism and length in a process of its own")
+    report("peak memory, each mechanism and length in its own process")
     peaks = [in_fresh_process(_peak_of, one, wanted, length) for one, length in cases]
     per_token = [Times([one.milliseconds for one in rounds]) for rounds in clocked]
     shortest = [place - place % len(wanted.lengths) for place in range(len(cases))]
@@ -283,7 +271,7 @@ def bench_synthetic(
 
 
 def _peak_of(attention: AttentionConfig, wanted: SyntheticTask, length: int) -> int:
-    """Decode once in a process that has done nothing else, and return its peak memory in bytes."""
+    """Decode once in a fresh process, and return its peak memory in bytes."""
     model = random_model(attention, wanted)
     SyntheticSubject(model, wanted, length).decode()
     return peak_memory(model.device)

@@ -25,7 +25,7 @@ from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
-    from nmtflex.decoding.translator import Opened
+    from nmtflex.decoding.opening import Opened
     from nmtflex.scoring.evaluation import Evaluation, Scorer
     from nmtflex.scoring.report import ScoreReport
     from nmtflex.scoring.texts import Text
@@ -128,7 +128,7 @@ def _score_runs(
     device: DeviceConfig,
 ) -> _Scored:
     """Translate with each run, or with all as an ensemble, and score what comes of it."""
-    from nmtflex.decoding.translator import open_ensemble
+    from nmtflex.decoding.opening import open_ensemble
     from nmtflex.evaluation.run_scores import common_scorer, with_model
     from nmtflex.evaluation.runs import Decoding, names, open_runs
 
@@ -202,7 +202,7 @@ def _test_data(config: EvalConfig) -> _Data:
     from nmtflex.corpus.readers import read_lines
     from nmtflex.evaluation.run_scores import chosen_split, split_files
     from nmtflex.evaluation.runs import common_split
-    from nmtflex.runs.run import RunFolder
+    from nmtflex.runs.folder import RunFolder
     from nmtflex.scoring.evaluation import check_parallel
 
     if config.source is None:

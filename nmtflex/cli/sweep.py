@@ -36,7 +36,7 @@ def sweep(
     For runs with flexible attention. With --within it marks the smallest threshold that loses no
     more BLEU than that against none: take it on --split valid, and use it on the test data.
     """
-    from nmtflex.decoding.translator import open_translator
+    from nmtflex.decoding.opening import open_translator
     from nmtflex.evaluation.run_scores import chosen_split, read_split
     from nmtflex.evaluation.sweep import smallest_within
     from nmtflex.evaluation.sweep import sweep as sweep_thresholds

@@ -14,8 +14,8 @@ from nmtflex.errors import RunError
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
+    from nmtflex.runs.folder import RunFolder
     from nmtflex.runs.metrics import MetricsRow
-    from nmtflex.runs.run import RunFolder
     from nmtflex.training.loop import Trainer
     from nmtflex.training.progress import Progress
 
@@ -49,7 +49,7 @@ def run_trainer(trainer: Trainer) -> None:
     from rich.console import Console
 
     from nmtflex.runs.commands import record_command
-    from nmtflex.runs.run import read_run_config
+    from nmtflex.runs.folder import read_run_config
     from nmtflex.training.checkpoint import check_room
     from nmtflex.training.display import Display
     from nmtflex.training.metrics import Metrics

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -29,10 +28,12 @@ from nmtflex.config import (
 from nmtflex.errors import OptionError
 from nmtflex.launch import SPEAKER
 from nmtflex.text.visible import counted
+from nmtflex.workers import usable_cores
 
 if TYPE_CHECKING:
+    from nmtflex.decoding.opening import Opened
     from nmtflex.decoding.tally import Tally
-    from nmtflex.decoding.translator import Opened, Translation, Translator
+    from nmtflex.decoding.translator import Translation, Translator
 
 
 @command(app, "translate")
@@ -81,6 +82,7 @@ def translate(
     input, output = (None if path == Path("-") else path for path in (input, output))  # noqa: A001
     interactive = _announced(runs, input)
     from nmtflex.corpus.writers import open_lines
+    from nmtflex.decoding.opening import open_ensemble
     from nmtflex.decoding.shards import follow, lead
     from nmtflex.decoding.stream import (
         AttentionFile,
@@ -91,7 +93,6 @@ def translate(
         write_chunks,
     )
     from nmtflex.decoding.tally import Tally
-    from nmtflex.decoding.translator import open_ensemble
     from nmtflex.ranks import open_ranks
 
     check_output(written, search)
@@ -216,7 +217,7 @@ def _shared(device: DeviceConfig, workers: int) -> DeviceConfig:
     """Return the options of each of several processes, which part the cores among them."""
     if device.threads:
         return device
-    return dataclasses.replace(device, threads=max(1, (os.cpu_count() or 1) // workers))
+    return dataclasses.replace(device, threads=max(1, usable_cores() // workers))
 
 
 def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:

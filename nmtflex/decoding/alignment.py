@@ -1,4 +1,4 @@
-"""Which word of the source each word of a translation was read from, by attention."""
+"""The source word that each word of a translation attends to most."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nmtflex.text.pipeline import SidePipeline, TextPipeline
 
 
 class Alignment(NamedTuple):
-    """Words, and for each one of the target the place of the source word it looked at most."""
+    """Words, and for each target word the place of the source word with the largest weight."""
 
     source: list[str]  # as the raw line has them
     target: list[str]
@@ -21,13 +21,12 @@ class Alignment(NamedTuple):
 def align(pipeline: TextPipeline, line: str, translation: Translation) -> Alignment:
     """Take the alignment of a translation from its trace.
 
-    Where words are cut into subwords, the weights of a source word's pieces add up, and those of a
-    target word's steps too.
+    Weights are summed over the subwords of a source word, and over the steps of a target word.
 
     Args:
-        pipeline: That made it.
+        pipeline: The one that made it.
         line: The raw source.
-        translation: With a trace; without one, of an empty source, there are no words.
+        translation: With a trace; without one (of an empty source) there are no words.
 
     Raises:
         ValueError: The mechanism has no weights over source positions.
@@ -36,7 +35,7 @@ def align(pipeline: TextPipeline, line: str, translation: Translation) -> Alignm
         return Alignment(_words(pipeline.source, line), [], [])
     weights = translation.trace.weights
     if weights is None:
-        raise ValueError(f"there are no weights to align {translation.text!r} by")
+        raise ValueError(f"no weights to align {translation.text!r} by")
     rows = pipeline.target.word_starts(translation.tokens)
     columns = pipeline.source.word_starts(pipeline.source.segment(line))
     steps = weights[: len(translation.tokens)]

@@ -1,4 +1,4 @@
-"""Which lines are read ahead, and which sentences are decoded together."""
+"""Reading lines ahead, and batching sentences for decoding."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from nmtflex.errors import NmtflexError
 
 Item = TypeVar("Item")
 
-# Source positions times hypotheses of a batch, padding counted. An additive score makes a tensor of
-# as many rows: a very long line, or a wide beam, takes few others with it.
+# Source positions times hypotheses of a batch, padding included. An additive score may need a
+# tensor of as many rows, so a very long line or a wide beam makes small batches.
 MAX_POSITIONS = 2**17
 
 
 def batches(lengths: Sequence[int], sentences: int, beam: int = 1) -> Iterator[list[int]]:
-    """Part sentences into batches of like length, the longest first, so that little is padded.
+    """Split sentences into batches of similar length, the longest first, to save padding.
 
     Args:
-        lengths: Tokens of each sentence; those without any go into no batch.
-        sentences: Most sentences a batch; long ones make smaller batches.
-        beam: Hypotheses a sentence.
+        lengths: Tokens of each sentence; empty ones go into no batch.
+        sentences: Most sentences per batch; long ones make smaller batches.
+        beam: Hypotheses per sentence.
 
     Yields:
         Indices into ``lengths``.
@@ -37,7 +37,7 @@ def buffers(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     """Yield lists of ``size`` items, the last one shorter.
 
     Raises:
-        NmtflexError: What reading raises, once the items before the fault have been yielded.
+        NmtflexError: From reading, after the items before the error were yielded.
     """
     buffer: list[Item] = []
     try:

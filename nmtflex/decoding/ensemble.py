@@ -11,8 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nmtflex.attention import Trace
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
+from nmtflex.model.decoders.base import Step
 from nmtflex.ops.tensors import upload
 from nmtflex.ops.vocabulary.reference import best_of
 from nmtflex.text.vocabulary import PAD_ID
@@ -20,41 +22,17 @@ from nmtflex.text.vocabulary import PAD_ID
 Ids = list[int]
 
 
-class Seen(Protocol):
-    """What a step says of its attention."""
-
-    @property
-    def computed(self) -> Tensor:
-        """Score computations of each hypothesis [N]."""
-
-
-class Step(Protocol):
-    """What a model's step returns."""
-
-    @property
-    def output(self) -> Tensor:
-        """What the model predicts the next word from, with N rows."""
-
-    @property
-    def state(self) -> tuple[Tensor, ...]:
-        """The next step's state, each tensor with N rows."""
-
-    @property
-    def trace(self) -> Seen | None:
-        """What attention looked at, where it was asked for."""
-
-
 class StepModel(Protocol):
-    """What decoding asks of a model: N hypotheses, each of one of B encoded sentences."""
+    """What decoding needs of a model: N hypotheses, each of one of B encoded sentences."""
 
     @property
     def device(self) -> torch.device:
-        """Where its parameters lie."""
+        """The device of its parameters."""
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
-        """Return what is kept of sentences [B, S], and the start state of a hypothesis each.
+        """Return the memory of sentences [B, S], and the start state of one hypothesis each.
 
-        Their lengths [B] are on the CPU.
+        ``lengths`` [B] are on the CPU.
         """
 
     def step(
@@ -73,7 +51,7 @@ class StepModel(Protocol):
     def best_words(
         self, output: Tensor, count: int, never: Sequence[int] = (), only: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the most probable next words [N, K]; see ``nmtflex.ops.vocabulary.words``."""
+        """Return the most probable next words [N, K]; see ``nmtflex.ops.vocabulary``."""
 
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the attention scores [B] that ``encode`` computes for sources of ``lengths``."""
@@ -82,12 +60,12 @@ class StepModel(Protocol):
 class Ensemble:
     """Models with a batch of sentences encoded, and the states of its hypotheses.
 
-    Several models give the average of their probabilities. Their vocabularies must be the same.
+    The probabilities of several models are averaged. They must share a vocabulary.
 
     Args:
         models: At least one, in evaluation mode.
         sources: Ids of B sentences, none of them empty.
-        counting: Whether traces are kept, and score computations summed over the models.
+        counting: Whether to keep traces, and to sum score computations over the models.
     """
 
     def __init__(
@@ -108,7 +86,7 @@ class Ensemble:
         self.counting = counting
         self.lengths = lengths
         self._outputs: list[Tensor] = []  # of the last step, a model each
-        self.traces: list[Seen] = []  # of the last step, a model each
+        self.traces: list[Trace] = []  # of the last step, a model each
         self.computed = torch.zeros(len(sources), dtype=torch.long, device=self.device)  # [B]
         self.pairs = torch.zeros_like(self.computed)  # [B] (hypothesis, step)
 
@@ -143,8 +121,8 @@ class Ensemble:
 
         Args:
             count: K.
-            never: Words that are not to be found.
-            only: [N], the one word that may be found, or -1.
+            never: Words that are not returned.
+            only: [N], the only word that may be returned, or -1.
 
         Returns:
             Log-probabilities [N, K] and words [N, K].
@@ -154,12 +132,12 @@ class Ensemble:
         return best_of(self.log_probs(), count, never, only)
 
     def report(self, tally: Tally) -> None:
-        """Add what was counted to a tally."""
+        """Add the counts to a tally."""
         encoding = sum(model.encoding_computations(self.lengths) for model in self._models)
         tally.add(self.computed, self.pairs, torch.as_tensor(encoding))
 
     def select(self, index: NDArray[Any]) -> None:
-        """Go on with the hypotheses ``index``; the sentences' memory stays where it is."""
+        """Continue with the hypotheses ``index``; the sentences' memory is not copied."""
         if np.array_equal(index, np.arange(len(self._states[0][0]))):
             return
         chosen = upload(torch.from_numpy(index), self.device)
@@ -169,7 +147,7 @@ class Ensemble:
 
 
 def check_numbers(log_probs: NDArray[Any]) -> None:
-    """Refuse what no search can rank.
+    """Refuse numbers that no search can rank.
 
     Raises:
         RunError: A log-probability is NaN or infinite.

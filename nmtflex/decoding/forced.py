@@ -1,4 +1,4 @@
-"""Forced decoding: the log-probability of translations that are given."""
+"""Forced decoding: the log-probability of given translations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUFFER = 4096  # pairs read ahead, to sort them by length
 
 
 class PairScore(NamedTuple):
-    """What a model says of a given translation: natural logarithm, and target tokens with EOS."""
+    """The score of a given translation: natural logarithm, and target tokens including EOS."""
 
     log_probability: float
     tokens: int
@@ -38,8 +38,8 @@ def log_probabilities(
 ) -> list[float]:
     """Return log p(target, EOS | source) of each pair, a sum of natural logarithms.
 
-    It runs the same steps as the search, so a hypothesis gets the number that the search reported.
-    An empty source has one translation, the empty one: log-probability 0, anything else -inf.
+    It runs the same steps as the search, so a hypothesis gets the same number as in the search. For
+    an empty source the empty translation has log-probability 0, any other one -inf.
 
     Args:
         models: One, or several whose probabilities are averaged, in evaluation mode.
@@ -52,7 +52,7 @@ def log_probabilities(
     found = [0.0 if not target else -torch.inf for _, target in pairs]
     lengths = [max(len(source), len(target)) if source else 0 for source, target in pairs]
     for batch in batches(lengths, batch_sentences):
-        # The longest target first, so that those still running are always the first ones.
+        # The longest target first, so that the running ones are always a prefix.
         batch.sort(key=lambda index: -len(pairs[index][1]))
         values = _batch_log_probabilities(models, [pairs[index] for index in batch])
         for index, value in zip(batch, values, strict=True):
@@ -64,26 +64,26 @@ def log_probabilities(
 def _batch_log_probabilities(
     models: Sequence[StepModel], pairs: Sequence[tuple[Ids, Ids]]
 ) -> list[float]:
-    """Score pairs that lie by length of target, the longest first; no source is empty."""
+    """Score pairs sorted by target length, the longest first; no source is empty."""
     ensemble = Ensemble(models, [source for source, _ in pairs])
     totals = torch.zeros(len(pairs), dtype=torch.float64, device=ensemble.device)
     for expected in forced_steps(ensemble, [target for _, target in pairs]):
         totals[: len(expected)] += ensemble.log_probs().gather(1, expected[:, None]).squeeze(1)
-    [found] = download(totals)  # at the end, since looking makes the processor wait for a GPU
+    [found] = download(totals)  # at the end, since it makes the CPU wait for a GPU
     check_numbers(found)
     return found.tolist()
 
 
 def forced_steps(ensemble: Ensemble, targets: Sequence[Ids]) -> Iterator[Tensor]:
-    """Feed given targets to the models, one step after the other, EOS last.
+    """Feed given targets to the models step by step, EOS last.
 
     Args:
         ensemble: With a sentence encoded for each target.
         targets: Ids without BOS and EOS, the longest first.
 
     Yields:
-        At each step the words expected [n] of the n targets still running, which are the first
-        ones; ``ensemble.log_probs()`` tells what the models say of them.
+        At each step the expected words [n] of the n targets still running, which are the first
+        ones; ``ensemble.log_probs()`` has their probabilities.
     """
     rows = torch.arange(len(targets), device=ensemble.device)
     tokens = torch.full_like(rows, BOS_ID)
@@ -107,8 +107,8 @@ def score_pairs(
 ) -> Iterator[PairScore]:
     """Score raw lines against each other, in order and in constant memory.
 
-    A target is segmented anew: a translation that the search built from other subwords than those
-    of its text gets the log-probability of the usual ones. Unknown words count as ``<unk>``.
+    A target is segmented again: a translation that the search built from unusual subwords gets the
+    log-probability of the usual ones. Unknown words count as ``<unk>``.
 
     Args:
         models: In evaluation mode, with one vocabulary.
@@ -117,7 +117,7 @@ def score_pairs(
         batch_sentences: Pairs computed together.
 
     Raises:
-        NmtflexError: What reading a pair raises, after the pairs before it; or a broken model.
+        NmtflexError: From reading a pair, after the pairs before it; or the model is broken.
     """
     for buffer in buffers(pairs, BUFFER):
         ids = [
@@ -129,7 +129,7 @@ def score_pairs(
 
 
 def split_columns(lines: Iterable[str], name: str) -> Iterator[tuple[str, str]]:
-    """Part lines of source, tab, target; ``name`` says in an error where they come from.
+    """Split lines of source, tab, target; errors call their file ``name``.
 
     Raises:
         DataError: A line has not exactly two columns.

@@ -1,8 +1,8 @@
-"""Processes that are forked off one that has loaded a run.
+"""Forking a process that has loaded a run.
 
-OpenMP's threads do not survive a fork. A process that is forked off one that has computed would
-wait for them for ever, or numba would end it; so it gets an error that says what to do instead.
-Where the first process only loaded the run, with one thread, the forked ones share its memory.
+OpenMP's threads do not survive a fork. The fork of a process that has computed would wait for them
+for ever, or numba would end it; so it gets an error with a remedy. If the first process only loaded
+the run, with one thread, its forks work, and share its memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _state = {"watching": False, "cut off": False}
 
 
 def watch_forks() -> None:
-    """Take note when this process is forked from now on: the threads are about to start."""
+    """Note forks of this process from now on: the threads are about to start."""
     if not _state["watching"] and hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_note_fork)
         _state["watching"] = True
@@ -27,23 +27,23 @@ def _note_fork() -> None:
 
 
 def may_fork(device: str) -> bool:
-    """Whether processes can be forked off this one: no thread of it computes, nor does a GPU.
+    """Whether this process can be forked: neither threads nor a GPU compute.
 
     Args:
-        device: What ``--device`` names.
+        device: The value of ``--device``.
     """
     on_cpu = device == "cpu" or (device == "auto" and not torch.cuda.is_available())
     return on_cpu and sys.platform == "linux" and "nmtflex.ops.threads" not in sys.modules
 
 
 def start_in_fork(threads: int) -> None:
-    """Let a process compute that was forked where ``may_fork`` allowed it."""
+    """Let a forked process compute, if ``may_fork`` allowed the fork."""
     _state["cut off"] = False
     torch.set_num_threads(threads)
 
 
 def check_not_forked() -> None:
-    """Check that this process was not forked off one whose threads were running.
+    """Check that this process was not forked while threads were running.
 
     Raises:
         RuntimeError: It was.

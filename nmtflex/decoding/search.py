@@ -1,11 +1,11 @@
 """Beam search over all sentences of a batch, and all their hypotheses, at once.
 
-The live hypotheses of a batch lie in one list of N, by sentence and within a sentence by rank; a
-sentence that is done has none in it, so nothing is computed for it. Each step's list points back
-into that of the step before, and words are read off these pointers once, at the end.
+The live hypotheses of a batch are one list of N, sorted by sentence and then by rank; a finished
+sentence has none, so nothing is computed for it. Each step's list points back into that of the step
+before, and the words are read off these pointers once, at the end.
 
-These lists lie on the CPU. A step of the search reads its most probable words from the models'
-device in one transfer, the only one that waits for a GPU, and sends back what the next step needs.
+These lists are on the CPU. A step of the search reads the most probable words from the models'
+device in one transfer, the only one that waits for a GPU, and sends back the next step's input.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Beam(NamedTuple):
     totals: Array
 
     def select(self, chosen: Array) -> Beam:
-        """Return the hypotheses that ``chosen`` says, True or False [N] or numbers."""
+        """Return the hypotheses ``chosen``, a mask [N] or indices."""
         return Beam(*(part[chosen] for part in self))
 
 
@@ -72,26 +72,26 @@ def beam_search(
 
     A finished hypothesis takes a slot of its sentence's beam, and a sentence ends when no live one
     is left, so at most ``config.beam`` are found. At the maximum length, which depends on the
-    sentence alone, EOS is the one word allowed, and its probability counts. PAD and BOS are never
+    sentence alone, EOS is the only word allowed, and its probability counts. PAD and BOS are never
     produced. Candidates of equal log-probability rank by lowest word id, then by their
     hypothesis's rank; nothing depends on the other sentences of the batch.
 
     A sentence also ends when none of its live hypotheses can reach the score of its ``wanted`` best
-    finished ones any more, even if all words to come were certain and as many as the maximum length
-    allows. This changes none of the ``wanted`` best. Giving up single hypotheses would: one of
-    their continuations might take a slot that another candidate takes instead.
+    finished ones any more, even if all words up to the maximum length were certain. This changes
+    none of the ``wanted`` best. Pruning single hypotheses would: one of their continuations might
+    take a slot that another candidate takes instead.
 
     Args:
         models: One, or several whose probabilities are averaged, in evaluation mode.
         sources: Ids of each sentence without BOS and EOS; none of them empty.
         config: Beam size, length penalty and maximum length.
-        tally: Takes the count of score computations, if given.
-        wanted: How many translations of each sentence are asked for; None for the whole beam.
-        limits: The most tokens of each sentence's translation, where ``config`` leaves more.
+        tally: Receives the count of score computations, if given.
+        wanted: How many translations of each sentence to return; None for the whole beam.
+        limits: Most tokens of each sentence's translation, if less than in ``config``.
 
     Returns:
-        Each sentence's hypotheses, by score, the best first: the ``wanted`` best that the whole
-        search would find, perhaps more.
+        Each sentence's hypotheses, by score, the best first: the ``wanted`` best of the
+        full search, perhaps more.
 
     Raises:
         RunError: The model predicts NaN, or gives every continuation the probability 0.
@@ -130,22 +130,22 @@ def beam_search(
 
 
 class Bar:
-    """The score that a hypothesis must come up to, a sentence each: the worst that is wanted.
+    """The score that a hypothesis must reach, per sentence: the worst of the wanted ones.
 
     Args:
         limits: [B], most words of a sentence's translation.
         length_penalty: Alpha.
-        wanted: How many translations of each sentence are asked for.
+        wanted: How many translations of each sentence to return.
     """
 
     def __init__(self, limits: Array, length_penalty: float, wanted: int) -> None:
-        # A sum of logarithms only falls, and its score is best where it is as long as can be.
+        # A sum of logarithms only falls, and its score is best at the maximum length.
         self._longest = (limits + 1.0) ** length_penalty
         self._length_penalty = length_penalty
         self._best = np.full((len(limits), wanted), -np.inf)  # the worst first
 
     def raise_by(self, ended: Beam, length: int) -> None:
-        """Take account of hypotheses that ended with ``length`` tokens, EOS counted."""
+        """Count hypotheses that ended with ``length`` tokens, EOS counted."""
         if not len(ended.rows):
             return
         of = Sentences(ended.rows)
@@ -156,7 +156,7 @@ class Bar:
 
     def open_sentences(self, live: Beam) -> Array:
         """Return which sentences [B] have a live hypothesis that may reach the bar."""
-        # A little is allowed for rounding, after which a logarithm may be above 0.
+        # Allows for rounding, by which a logarithm may exceed 0.
         highest = (1 - 1e-6) * live.totals / self._longest[live.rows]
         found = np.zeros(len(self._best), dtype=bool)
         found[live.rows[highest >= self._best[live.rows, 0]]] = True
@@ -180,7 +180,7 @@ class Sentences:
 
 
 def _upload(ensemble: Ensemble, *parts: Array) -> Tensor:
-    """Copy arrays [N] to the models' device without waiting for it; return them in one tensor."""
+    """Copy arrays [N] to the models' device without waiting; return them as one tensor."""
     return upload(torch.from_numpy(np.stack(parts)), ensemble.device)
 
 
@@ -205,7 +205,7 @@ def _extend(beam: Beam, values: Array, tokens: Array, width: int, slots: Array) 
     parents, ranks = np.nonzero((totals >= least[of.which, None]) & (totals > -np.inf))
     tokens, totals = tokens[parents, ranks].astype(np.int64), totals[parents, ranks]
     found = Beam(beam.rows[parents], parents, tokens, totals)
-    # Word first, then hypothesis, by which they lie already.
+    # By word, then by hypothesis, in which order they are.
     found = found.select(np.lexsort((tokens, -totals, found.rows)))
     return found.select(Sentences(found.rows).place < slots[found.rows])
 
@@ -213,13 +213,13 @@ def _extend(beam: Beam, values: Array, tokens: Array, width: int, slots: Array) 
 def _collect(
     live: list[Beam], ended: list[Beam], sentences: int, length_penalty: float
 ) -> list[list[Hypothesis]]:
-    """Follow the pointers of all finished hypotheses back, and rank those of each sentence."""
+    """Trace all finished hypotheses back, and rank those of each sentence."""
     pointers = np.concatenate([step.parents for step in ended])
     totals = np.concatenate([step.totals for step in ended]).tolist()
     rows = np.concatenate([step.rows for step in ended]).tolist()
     counts = [len(step.rows) for step in ended]
     starts = np.cumsum([0, *counts])
-    # Finished hypotheses lie by length, so those longer than a step are the ones from a start on.
+    # Finished hypotheses are sorted by length, so those longer than a step are a suffix.
     words = np.zeros((len(rows), len(live)), dtype=np.int64)
     for step in range(len(live) - 1, 0, -1):
         longer = slice(starts[step], None)

@@ -1,7 +1,7 @@
 """Translation shared by the processes that torchrun started, in order.
 
-The first process reads and writes. Of each buffer of lines every process translates every Nth, so
-what is written is what one process alone would have written.
+The first process reads and writes. Each of N processes translates every Nth line of a buffer; the
+output is the same as that of a single process.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ def lead(
     Args:
         ranks: The processes.
         setup: Opens the model.
-        lines: The source; a buffer is read when the one before it is written.
+        lines: The source; a buffer is read once the one before it was written.
         output: The size of a buffer.
 
     Raises:
-        NmtflexError: What reading raises, or another process is lost.
+        NmtflexError: From reading, or another process is lost.
     """
     translate = setup()
     for buffer in buffers(lines, output.buffer):
         ranks.from_first(buffer)
         own = translate(ranks.share(buffer))
-        # What this process made itself need not be packed.
+        # This process's own part need not be packed.
         parts = [own, *map(unpack, ranks.gather(None)[1:])]
         tally = Tally()
         for part in parts:
@@ -59,7 +59,7 @@ def follow(ranks: Ranks, setup: ChunkTranslation) -> None:
 
 
 def pack(chunk: Chunk) -> dict[str, Any]:
-    """Return what JSON can hold; floating-point numbers survive to the last bit."""
+    """Return a form for JSON, which keeps every bit of floating-point numbers."""
     found = [
         [translation._replace(trace=_lists(translation.trace)) for translation in translations]
         for translations in chunk.found

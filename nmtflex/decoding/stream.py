@@ -23,10 +23,10 @@ SHOWN = 5  # lines that a warning names
 
 
 def check_output(output: OutputConfig, search: SearchConfig) -> None:
-    """Check what output and search options say together.
+    """Check output and search options against each other.
 
     Raises:
-        OptionError: More hypotheses are asked for than the beam or the format holds.
+        OptionError: ``n_best`` is more than the beam or the format allows.
     """
     if output.n_best > search.beam:
         raise OptionError(
@@ -48,12 +48,12 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class ChunkTranslation:
-    """Makes what translates chunks of lines, in this process or in a worker.
+    """Makes the function that translates chunks of lines, in this process or in a worker.
 
     Args:
-        open_translator: Opens the model; it is pickled for a worker that is spawned.
-        n_best: Hypotheses a line.
-        trace: Whether to tell what attention looked at.
+        open_translator: Opens the model; it is pickled for a spawned worker.
+        n_best: Hypotheses per line.
+        trace: Whether to return traces of attention.
         counting: Whether to count score computations.
     """
 
@@ -63,7 +63,7 @@ class ChunkTranslation:
     counting: bool
 
     def __call__(self) -> Callable[[list[str]], Chunk]:
-        """Open the model, and return what translates a chunk with it."""
+        """Open the model, and return a function that translates a chunk."""
         translator = self.open_translator()
 
         def translate(lines: list[str]) -> Chunk:
@@ -79,18 +79,17 @@ def translated(
 ) -> Iterator[Chunk]:
     """Translate lines as they come, in order, in this process or in several workers.
 
-    Only ``output.buffer`` lines are held at a time, or a few chunks of ``WORKER_LINES`` where there
-    are workers; they are sorted by length for speed. Where reading fails, the lines before the
-    fault come first.
+    Only ``output.buffer`` lines are held at a time, or a few chunks of ``WORKER_LINES`` if there
+    are workers; they are sorted by length for speed. If reading fails, the lines before come first.
 
     Args:
-        setup: Opens the model; called once, or once a worker.
+        setup: Opens the model; called once, or once per worker.
         lines: The source, without line ends.
         output: Buffer and workers.
-        spawn: Whether workers start from nothing, or are forked off and share what is loaded.
+        spawn: Whether workers are spawned; otherwise they are forked and share what is loaded.
 
     Raises:
-        NmtflexError: What reading a line raises, or a broken model.
+        NmtflexError: From reading a line, or the model is broken.
     """
     size = output.buffer if output.workers == 1 else min(output.buffer, WORKER_LINES)
     return ordered_map(setup, buffers(lines, size), output.workers, spawn)
@@ -112,8 +111,8 @@ def write_chunks(
         out: Takes UTF-8.
         style: Format of ``format_translations``.
         report: Called after every chunk with its number of lines and of target tokens.
-        attention: Takes what attention looked at, if given.
-        tally: Takes the count of score computations, if given.
+        attention: Receives the traces of attention, if given.
+        tally: Receives the count of score computations, if given.
         show: Called with the index, the source and the best translation of each line, with its
             trace, once the line is written.
     """
@@ -155,11 +154,11 @@ def watch_cut(chunks: Iterable[Chunk], tell: Callable[[str], None]) -> Iterator[
 
 
 class AttentionFile:
-    """What attention looked at, an object a line; see ``attention_line``.
+    """Traces of attention, one object per line; see ``attention_line``.
 
     Args:
         file: Takes UTF-8.
-        source: The run's source side, which cuts raw lines as the model has them.
+        source: The run's source side, which segments raw lines.
     """
 
     def __init__(self, file: BinaryIO, source: SidePipeline) -> None:
@@ -179,8 +178,7 @@ def format_translations(
     """Return the output lines of one source line, each ended by a line feed.
 
     In Moses' format, ``index ||| text ||| LogP= log-probability ||| score``, a ``|||`` inside a
-    translation would part the fields: it is written as Moses' tokenizer escapes it,
-    ``&#124;&#124;&#124;``. ``text`` and ``json`` write it as it is.
+    translation is escaped as by Moses' tokenizer: ``&#124;&#124;&#124;``.
     """
     if style == "text":
         return translations[0].text + "\n"

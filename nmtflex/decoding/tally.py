@@ -14,7 +14,7 @@ class Tally:
     Shu and Nakayama measure the cost of attention by the mean *computations per step* (CPS) of the
     score function. Here, for each sentence that is not empty: the scores computed for all its
     hypotheses over all steps, the end-of-sentence step included, divided by the (hypothesis, step)
-    pairs; and then the mean over the sentences. Padding and finished hypotheses are no pairs. For
+    pairs; then the mean over the sentences. Padding and finished hypotheses do not count. For
     global attention it is the mean length of the sources.
     """
 
@@ -28,7 +28,7 @@ class Tally:
         Args:
             computed: [B] scores computed in decoding.
             pairs: [B] (hypothesis, step) pairs.
-            encoding: [B] scores computed once, in reading the source.
+            encoding: [B] scores computed once, while reading the source.
         """
         self._ratios += (computed.double() / pairs).tolist()
         self._encoding += encoding.tolist()
@@ -39,7 +39,7 @@ class Tally:
         self._encoding += other._encoding
 
     def to_lists(self) -> tuple[list[float], list[int]]:
-        """Return what it holds, for another process."""
+        """Return the contents, for another process."""
         return self._ratios, self._encoding
 
     @classmethod
@@ -51,7 +51,7 @@ class Tally:
 
     @property
     def cps(self) -> float | None:
-        """Mean score computations a step; None where no sentence was translated."""
+        """Mean score computations a step; None if no sentence was translated."""
         return sum(self._ratios) / len(self._ratios) if self._ratios else None
 
     @property

@@ -20,7 +20,7 @@ Numbers = npt.NDArray[Any]
 
 
 class SentenceTrace(NamedTuple):
-    """The T steps of a translation, the end-of-sentence step last; None where there is none."""
+    """The T steps of a translation, end of sentence last; None for what a mechanism lacks."""
 
     computed: Numbers  # [T] score computations
     weights: Numbers | None  # [T, S]
@@ -42,7 +42,7 @@ class SentenceTrace(NamedTuple):
 def trace_pairs(
     model: StepModel, pairs: Sequence[tuple[Ids, Ids]], batch_sentences: int = 64
 ) -> list[SentenceTrace | None]:
-    """Decode given targets by force and return what attention looked at.
+    """Force-decode given targets and return what attention looked at.
 
     Args:
         model: In evaluation mode.
@@ -50,7 +50,7 @@ def trace_pairs(
         batch_sentences: Pairs computed together.
 
     Returns:
-        A trace for each pair; None where the source is empty, for which nothing is computed.
+        A trace for each pair; None if the source is empty.
 
     Raises:
         ValueError: The model returns no traces.
@@ -67,7 +67,7 @@ def trace_pairs(
 
 @torch.inference_mode()
 def _trace_batch(model: StepModel, pairs: Sequence[tuple[Ids, Ids]]) -> list[SentenceTrace]:
-    """Trace pairs that lie by length of target, the longest first; no source is empty."""
+    """Trace pairs sorted by target length, the longest first; no source is empty."""
     ensemble = Ensemble([model], [source for source, _ in pairs], counting=True)
     steps: list[Any] = []  # Trace
     for _ in forced_steps(ensemble, [target for _, target in pairs]):
@@ -101,7 +101,7 @@ def _of_sentence(steps: Sequence[Trace], row: int, source_length: int) -> Senten
 
 
 def _numbers(tensor: Tensor) -> Numbers:
-    """Copy a tensor to numpy; whole numbers stay whole, bfloat16 becomes float64."""
+    """Copy a tensor to numpy; integers stay integers, all else becomes float64."""
     tensor = tensor.double() if tensor.is_floating_point() else tensor
     return tensor.cpu().numpy()
 
@@ -111,7 +111,7 @@ def attention_line(
 ) -> str:
     """Return a line of the attention file: a JSON object, ended by a line feed.
 
-    ``target`` ends with ``</s>``, so that it is T long as everything by step is.
+    ``target`` ends with ``</s>``, so that it has length T like everything by step.
     """
     record: dict[str, Any] = {"source": list(source), "target": [*target, "</s>"], "score": score}
     if trace is None:

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from nmtflex.config import (
-    BatchConfig,
-    Config,
-    DeviceConfig,
-    SearchConfig,
-    ThresholdConfig,
-    nearest,
-    options_of,
-)
+from nmtflex.config import BatchConfig, SearchConfig
 from nmtflex.decoding.batching import batches
 from nmtflex.decoding.ensemble import Ids, StepModel
-from nmtflex.decoding.forks import check_not_forked, watch_forks
+from nmtflex.decoding.forks import check_not_forked
 from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import SentenceTrace, trace_pairs
-from nmtflex.errors import OptionError
-from nmtflex.model.inference import make_ready
-from nmtflex.runs.run import Run, load_run
-from nmtflex.runs.threshold import run_threshold, run_thresholds, under
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
-
-Group = TypeVar("Group", bound=Config)
 
 WARM_UP = 64  # sentences that are translated before a clock starts
 
@@ -46,7 +31,7 @@ class Translation(NamedTuple):
         trace: What attention looked at, if requested: numpy arrays, see docs/formats.md.
         ids: Vocabulary ids of ``tokens``.
         cuts: How many of ``words`` each decoded word became; empty if each became one.
-        unread: Number of source tokens beyond ``max_source_length``, which were not translated.
+        unread: Source tokens beyond ``max_source_length``, which were not translated.
     """
 
     text: str
@@ -63,14 +48,14 @@ class Translation(NamedTuple):
 class Translator:
     """Translates raw lines with one model, or with several models as an ensemble.
 
-    One from ``nmtflex.load`` can be pickled and copied: the copy opens the run folder again. In a
-    process forked after loading it does not work; start processes by "spawn".
+    One from ``nmtflex.load`` can be pickled and copied: the copy opens the run folder again. It
+    does not work in a process forked after loading; start processes with "spawn".
 
     Args:
         models: Models in evaluation mode that share a vocabulary. Traces come from the first one.
         pipeline: The text pipeline that the models were trained with.
         search: Options of the beam search.
-        batch: How many sentences are decoded together. It affects speed only.
+        batch: How many sentences are decoded together; affects only speed.
     """
 
     def __init__(
@@ -134,7 +119,7 @@ class Translator:
         lines = _checked(lines)
         sources = [self.pipeline.source.encode(line) for line in lines]
         found = [best[:count] for best in self.translate_ids(sources, tally, count)]
-        # An unknown word may be replaced in any of them.
+        # Unknown words may be replaced in any of them.
         traced = count if self.search.replace_unk else int(trace)
         traces = iter(
             self._trace([
@@ -190,7 +175,7 @@ class Translator:
             tally: If given, counts the score computations of attention (CPS).
             count: Number of hypotheses for each sentence; None for the whole beam.
             limits: Maximum tokens of each translation, if lower than the search options allow.
-            done: Called after each batch with its number of sentences; it may raise.
+            done: Called after each batch with its number of sentences; may raise.
 
         Raises:
             RunError: The model is broken and predicts NaN.
@@ -237,7 +222,7 @@ def _checked(lines: Any) -> list[str]:
     """Return lines as a list.
 
     Raises:
-        TypeError: They are one string, or hold something else than strings.
+        TypeError: They are one string, or not strings.
     """
     if isinstance(lines, str):
         raise TypeError("translate takes a list of lines, not one string")
@@ -252,156 +237,3 @@ def _checked(lines: Any) -> list[str]:
                 f"{type(line).__name__}{remedy}"
             )
     return found
-
-
-class LoadedTranslator(Translator):
-    """A translator of run folders, which a copy of it opens anew.
-
-    What a frozen model holds cannot be copied. So ``copy.deepcopy`` and ``pickle`` keep which runs
-    were opened, and with which options; the runs must still be there.
-    """
-
-    reopen: tuple[Any, ...] = ()  # arguments of ``open_ensemble``
-
-    def __reduce__(self) -> tuple[Callable[..., Translator], tuple[Any, ...]]:
-        """Return how a copy is made."""
-        return _open_again, self.reopen
-
-
-def _open_again(*arguments: Any) -> Translator:
-    return open_ensemble(*arguments).translator
-
-
-class Opened(NamedTuple):
-    """A run, or an ensemble of some, ready to translate."""
-
-    run: Run  # of an ensemble the first
-    translator: Translator
-    tau: float | None  # threshold, where one was given
-
-
-def open_translator(
-    path: Path,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> Opened:
-    """Open a run and check that its attention can do what the options ask.
-
-    Raises:
-        OptionError: It cannot, or ``--int8`` is asked for where there is none.
-        RunError: The folder is no run, or one of a newer format.
-    """
-    watch_forks()
-    check_not_forked()
-    run = load_run(path, device)
-    tau = run_threshold(run, threshold.tau)
-    translator = _translator([run], [tau], search, batch)
-    translator.reopen = ([path.resolve()], search, threshold, batch, device)
-    return Opened(run, translator, tau)
-
-
-def open_ensemble(
-    paths: Sequence[Path],
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> Opened:
-    """Open runs that translate together, by the average of their probabilities.
-
-    Traces, and with them replaced unknown words, are the first run's; a threshold is for those that
-    have a penalty; the count of score computations is the sum over the runs.
-
-    Args:
-        paths: Run folders, at least one; one is an ensemble of itself.
-        search: Options of the beam search.
-        threshold: That of flexible attention; ``auto`` is each run's own.
-        batch: How many sentences are decoded together.
-        device: Where all of them are.
-
-    Raises:
-        OptionError: The runs differ in vocabulary, tokenizer or BPE, or the first one's attention
-            cannot do what the options ask.
-        RunError: A folder is no run, or one of a newer format.
-    """
-    first, *others = paths
-    if not others:
-        return open_translator(first, search, threshold, batch, device)
-    watch_forks()
-    check_not_forked()
-    runs = [load_run(path, device) for path in paths]
-    for run in runs[1:]:
-        if what := run.pipeline.difference(runs[0].pipeline):
-            raise OptionError(
-                f"{run.folder.path} has another {what} than {first}, and the runs of an ensemble "
-                f"need the same; train them on one prepared folder, or preprocess with "
-                f"--like {first}"
-            )
-    taus = run_thresholds(runs, threshold.tau)
-    tau = next((value for value in taus if value is not None), None)
-    translator = _translator(runs, taus, search, batch)
-    resolved = [path.resolve() for path in paths]
-    translator.reopen = (resolved, search, threshold, batch, device)
-    return Opened(runs[0], translator, tau)
-
-
-def _translator(
-    runs: Sequence[Run], taus: Sequence[float | None], search: SearchConfig, batch: BatchConfig
-) -> LoadedTranslator:
-    """Make the translator of opened runs."""
-    first = runs[0]
-    if search.replace_unk and not first.model.aligned:
-        raise OptionError(
-            f"--replace-unk needs weights over source positions, and {first.folder.path} has "
-            f"{first.model_config.attention.kind} attention"
-        )
-    for run in runs:
-        make_ready(run.model, batch.int8)
-    first.pipeline.source.longest = search.max_source_length or None
-    models = [under(run, tau) for run, tau in zip(runs, taus, strict=True)]
-    return LoadedTranslator(models, first.pipeline, search, batch)
-
-
-def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
-    """Open a run for translation, or several runs as an ensemble.
-
-    Args:
-        run: Run folder that ``nmtflex train`` wrote. A sequence of folders is an ensemble, which
-            averages the probabilities of its runs; the runs must share tokenizer, BPE and
-            vocabulary.
-        **options: Those of ``nmtflex translate``, with underscores. Search: ``beam``,
-            ``length_penalty``, ``max_length`` and ``max_source_length`` (which limit the time of a
-            line), ``replace_unk``, ``unk``. Flexible attention: ``tau`` (a number, "inf", "auto").
-            Speed: ``batch_sentences``, ``int8``, ``device``, ``dtype``, ``threads``.
-
-    Returns:
-        A translator; it needs no file outside the run folder.
-
-    Raises:
-        OptionError: An option is unknown or has an invalid value, the list of runs is empty, or the
-            runs do not match each other.
-        RunError: The folder is not a run, is damaged, or has a newer format.
-    """
-    search = _take(SearchConfig, options)
-    if options.get("tau") is not None:  # 1.38 as well as "1.38"
-        options["tau"] = str(options["tau"])
-    threshold = _take(ThresholdConfig, options)
-    batch = _take(BatchConfig, options)
-    device = _take(DeviceConfig, options)
-    if options:
-        name = min(options)
-        groups = (SearchConfig, ThresholdConfig, BatchConfig, DeviceConfig)
-        known = [key for group in groups for key in options_of(group)]
-        raise OptionError(f"load: unknown option {name!r}{nearest(name, known)}")
-    runs = [run] if isinstance(run, str | Path) else run
-    if not runs:
-        raise OptionError("load: there is no run in the list; name at least one")
-    return open_ensemble(list(map(Path, runs)), search, threshold, batch, device).translator
-
-
-def _take(group: type[Group], options: dict[str, Any]) -> Group:
-    """Build an option group of the options that belong to it, and take them out."""
-    names = [name for name in options_of(group) if name in options]
-    return group.from_dict({name: options.pop(name) for name in names})

@@ -17,7 +17,7 @@ from nmtflex.config import ScoreConfig
 from nmtflex.corpus.readers import read_lines
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import OptionError, RunError
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 from nmtflex.scoring.bleu import Score
 from nmtflex.scoring.evaluation import Evaluation, Scorer, check_parallel
 from nmtflex.scoring.texts import Text, run_segmentation, wat_segmentation

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nmtflex.config import BatchConfig, DeviceConfig, NoneConfig, SearchConfig, ThresholdConfig
-from nmtflex.decoding.translator import Opened, open_translator
+from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.errors import OptionError
 from nmtflex.evaluation.run_scores import read_split
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.threshold import run_thresholds, under
 
 

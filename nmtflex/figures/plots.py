@@ -23,8 +23,8 @@ from nmtflex.config import (
     SentenceFigure,
     TradeOffFigure,
 )
+from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.decoding.traces import Numbers
-from nmtflex.decoding.translator import Opened, open_translator
 from nmtflex.errors import OptionError, RunError
 from nmtflex.evaluation.run_scores import chosen_split, read_split
 from nmtflex.evaluation.runs import Decoding, facts_of, model_facts, names, open_runs
@@ -35,8 +35,8 @@ from nmtflex.figures.lengths import bleu_by_length, seconds_by_length
 from nmtflex.figures.sentence import Looked, look_at
 from nmtflex.figures.style import tell_apart
 from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
+from nmtflex.runs.folder import RunFolder, read_run_config
 from nmtflex.runs.origin import read_curve
-from nmtflex.runs.run import RunFolder, read_run_config
 from nmtflex.runs.threshold import threshold_value
 from nmtflex.text.visible import counted
 

@@ -25,7 +25,7 @@ from nmtflex.figures.style import (
     line_style,
     look,
 )
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

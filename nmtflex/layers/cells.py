@@ -24,10 +24,10 @@ State = tuple[Tensor, ...]
 
 
 class Cell(nn.Module, ABC):
-    """A recurrent cell; what is known of its input beforehand comes as a side of its gates.
+    """A recurrent cell; the input known beforehand arrives as one side of its gates.
 
     Args:
-        input_size: C, units of the input that each step makes; may be 0.
+        input_size: C, units of the input made by each step; may be 0.
         size: D.
     """
 
@@ -39,8 +39,8 @@ class Cell(nn.Module, ABC):
         """Advance by one step.
 
         Args:
-            gates: [N, G] the side of the gates that is known beforehand, or [G] a bias alone.
-            inputs: [N, C] what the step itself made.
+            gates: [N, G] the side of the gates known beforehand, or [G] only a bias.
+            inputs: [N, C] made by the step itself.
             state: ``num_parts`` tensors [N, D], the first one h.
 
         Returns:
@@ -101,7 +101,7 @@ class GRUCell(Cell):
         """Advance (h,); see ``Cell.forward``."""
         (h,) = state
         if as_on_gpu(h.device):
-            h = h.to(precise(h.dtype))  # a sum over steps, of which bfloat16 would lose much
+            h = h.to(precise(h.dtype))  # a sum over steps; bfloat16 would lose too much
         if self.inputs is not None:
             gates = gates + self.inputs(inputs)
         r_in, z_in, n_in = gates.chunk(3, dim=1)
@@ -123,12 +123,12 @@ CELLS: dict[str, type[Cell]] = {"lstm": LSTMCell, "gru": GRUCell}
 
 
 class Stack(nn.Module):
-    """Cells one above the other; dropout on each cell's input.
+    """A stack of cells, with dropout on each cell's input.
 
     Args:
         cell: Name in ``CELLS``.
-        embedding_size: E, units of the bottom input that is known for all steps beforehand.
-        extra_size: C, units of the bottom input that each step makes (context, fed vector).
+        embedding_size: E, units of the bottom input known for all steps beforehand.
+        extra_size: C, units of the bottom input made by each step (context, fed vector).
         size: D.
         num_layers: Cells.
         dropout: Share of input units dropped in training.
@@ -185,7 +185,7 @@ class Stack(nn.Module):
         return new
 
     def sequence(self, embedded: Tensor, state: State) -> Tensor:
-        """Advance all layers by all steps, where a step makes no input of its own (C = 0).
+        """Advance all layers by all steps, if a step makes no input of its own (C = 0).
 
         Args:
             embedded: [B, T, E].

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 
 class Embedding(nn.Embedding):
-    """A row a word, looked up with variance 1 at the start.
+    """One row per word, of variance 1 at the start.
 
-    Much smaller rows (the customary uniform 0.1) leave the first thousands of updates to growing
-    them: on the toy corpus, 600 updates of 32 sentences reached a validation BLEU of 10 and with
-    variance 1 of 68. As the weights of an output layer such rows would give logits of variance E,
+    Much smaller rows (the customary uniform 0.1) would spend the first thousands of updates on
+    growing: on the toy corpus, 600 updates of 32 sentences reached a validation BLEU of 10, and 68
+    with variance 1. As the weights of an output layer such rows would give logits of variance E,
     so tied ones start with 1 / E and are multiplied by sqrt(E) when looked up.
 
     Args:

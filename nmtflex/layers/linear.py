@@ -34,9 +34,9 @@ class Linear(nn.Linear):
 
 
 class Product(nn.Linear):
-    """x W^T + b, as in ``nn.Linear``; ``model.inference`` has it made by a faster way."""
+    """x W^T + b, as in ``nn.Linear``; ``model.inference`` gives it a faster way."""
 
-    fast: Fast | None = None  # with a weight that will not change
+    fast: Fast | None = None  # for a weight that will not change
     shared: Tensor | None = None  # W within ``one_gradient``
 
     def forward(self, x: Tensor) -> Tensor:
@@ -62,11 +62,11 @@ class Product(nn.Linear):
 
 @contextlib.contextmanager
 def one_gradient(module: nn.Module) -> Iterator[None]:
-    """Make the gradients of all weights of products in one go for all calls inside the block.
+    """Compute the weight gradients of all products once for all calls inside the block.
 
-    Every step of a decoder multiplies by the same weights. Left alone, autograd would make a
-    gradient of their whole size at each step and add it to that of the steps behind. Here a step
-    only notes what its product took and what gradient came to it, as in ``gather``.
+    Every step of a decoder multiplies by the same weights. By itself autograd would compute their
+    full gradient at each step and add it up. Here a step only keeps a note of the product's input
+    and of the incoming gradient, as in ``gather``.
     """
     products = [part for part in module.modules() if isinstance(part, Product)]
     if not torch.is_grad_enabled():

@@ -13,12 +13,12 @@ from nmtflex.ops.tensors import precise
 from nmtflex.ops.vocabulary import best_words
 from nmtflex.ops.vocabulary.cross_entropy import cross_entropy
 
-CHUNK = 1 << 20  # logits of a step that are made at once: 4 MB in float32
+CHUNK = 1 << 20  # logits of a step that are computed at once: 4 MB in float32
 LEAST_ROWS = 64  # hypotheses at once, fewer of which make slow products
 
 
 class OutputLayer(nn.Module):
-    """Optional linear bottleneck, then a product with a row a target word.
+    """An optional linear bottleneck, then a product with one row per target word.
 
     Args:
         input_size: Units of the decoder's output vector.
@@ -51,16 +51,16 @@ class OutputLayer(nn.Module):
     def log_probs(self, output: Tensor) -> Tensor:
         """Return natural logarithms of probabilities, in float32 at least: [N, O] to [N, V]."""
         logits = self.projection.bare(self._hidden(output))
-        # The bias in the format of the sum, as ``best_words`` adds it: bfloat16 would round twice.
+        # The bias is added in the sum's format, as in ``best_words``: bfloat16 would round twice.
         logits = logits.to(precise(logits.dtype)) + self.projection.bias
         return torch.log_softmax(logits, dim=1)
 
     def best_words(
         self, output: Tensor, count: int, never: Sequence[int], only: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """Return the most probable words [N, K] of output vectors [N, O]; see ``kernels.words``.
+        """Return the most probable words [N, K] of output vectors [N, O]; see ``ops.vocabulary``.
 
-        The logits are made some rows at a time and used while they are in the cache.
+        The logits are computed a few rows at a time and used while they are in the cache.
         """
         hidden, bias = self._hidden(output), self.projection.bias
         rows = max(LEAST_ROWS, CHUNK // len(bias))

@@ -1,4 +1,4 @@
-"""From options to a model with fresh weights: the one place that knows which class a kind is."""
+"""From options to a model with fresh weights: the one place that maps kinds to classes."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _build_decoder(config: ModelConfig, states_size: int, source_length: int) ->
 
 @contextlib.contextmanager
 def outlined() -> Iterator[None]:
-    """Build models inside the block as shapes alone, on the meta device: they take no memory."""
+    """Build models inside the block on the meta device, as shapes that take no memory."""
     with torch.device("meta"), _Undrawn():
         yield
 
@@ -112,7 +112,7 @@ class _Undrawn(TorchFunctionMode):
     """Draws no normal numbers: on "meta" that imports PyTorch's compiler, which takes 140 MB."""
 
     def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Return what would be drawn into as it is."""
+        """Return the tensor of a normal draw unchanged."""
         if function in (nn.init.normal_, Tensor.normal_):
             return args[0] if args else kwargs["tensor"]
         return function(*args, **kwargs or {})

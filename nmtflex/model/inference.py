@@ -1,6 +1,6 @@
-"""A model made ready for decoding: what follows from its weights alone is computed once.
+"""Making a model ready for decoding: whatever depends only on its weights is computed once.
 
-Such a model decodes what it decoded before, faster, and cannot be trained or saved.
+Such a model gives the same translations faster, and cannot be trained or saved.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ LARGEST_TABLE = 1 << 26  # numbers: 256 MB in float32
 
 @torch.no_grad()
 def make_ready(model: Seq2Seq, int8: bool = False) -> None:
-    """Tabulate what each target word brings into a step, and lay weights out for fast products.
+    """Tabulate what each target word contributes to a step, and lay weights out for fast products.
 
     Args:
         model: In evaluation mode, on its device.
-        int8: Whether the products of the recurrent cells and of the output layer are made in whole
-            numbers of 8 bits.
+        int8: Whether the recurrent cells and the output layer multiply in 8-bit integers.
 
     Raises:
-        OptionError: ``int8`` is asked for elsewhere than on a CPU in float32.
+        OptionError: ``int8`` is given, and the model is not on the CPU in float32.
     """
     kind = torch.bfloat16 if model.autocast else model.target_embedding.weight.dtype
     if int8 and (model.device.type != "cpu" or kind != torch.float32):
@@ -61,7 +60,7 @@ def _quantized(model: Seq2Seq) -> set[nn.Module]:
 
 
 def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
-    """Choose how a product is made from now on."""
+    """Choose how a product is computed from now on."""
     if int8 and product.weight.numel():
         product.fast = Int8(product.weight)
     elif has_onednn(product.weight) and not autocast:
@@ -69,9 +68,9 @@ def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
 
 
 def _round(model: Seq2Seq) -> None:
-    """Round what products read to bfloat16, which autocast would do again at every step.
+    """Round weights to bfloat16, which autocast would otherwise do at every step.
 
-    The output layer adds its bias in float32, and the gate's loop on the CPU reads v so.
+    The output layer's bias and the gate's v stay in float32.
     """
     precise = {module.v for module in model.modules() if isinstance(module, Gate)}
     for module in model.modules():

@@ -87,7 +87,7 @@ class Seq2Seq(nn.Module):
         return self.decoder.attention.aligned
 
     def limited(self, limits: Limits) -> Limited:
-        """Return a view of the model that encodes under limits; the weights stay one."""
+        """Return a view of the model that encodes under limits and shares its weights."""
         return Limited(self, limits)
 
     def encode(
@@ -97,8 +97,8 @@ class Seq2Seq(nn.Module):
 
         Args:
             source: [B, S] token ids, padded with 0.
-            lengths: [B] tokens of each sentence, at least 1; on the CPU, wherever the source is.
-            limits: What the steps on these sentences leave out.
+            lengths: [B] tokens of each sentence, at least 1; on the CPU.
+            limits: What the steps on these sentences may skip.
 
         Returns:
             The memory, never copied for the beam, and the start of the decoder, a row a sentence.
@@ -125,7 +125,7 @@ class Seq2Seq(nn.Module):
             return self.decoder.step(memory, rows, state, self.words(tokens), trace)
 
     def words(self, tokens: Tensor) -> Words:
-        """Return what words [N] bring into a step."""
+        """Return what words [N] contribute to a step."""
         if self.word_table is not None:
             return self.word_table.of(tokens)
         return self.decoder.words(self.target_embedding(tokens))
@@ -175,12 +175,12 @@ class Seq2Seq(nn.Module):
             target_out: [B, T] the reference, then end-of-sentence; padded with 0.
             smoothing: Probability that label smoothing spreads evenly over V.
             beta: Weight of the mean gate.
-            places: [M], of the words in ``target_out`` laid flat; to find them here makes the
-                processor wait for a GPU.
-            limits: What the steps leave out.
+            places: [M], of the words in flattened ``target_out``; finding them here would make the
+                CPU wait for a GPU.
+            limits: What the steps may skip.
 
         Raises:
-            ValueError: ``beta`` is given, and the attention mechanism has no gate.
+            ValueError: ``beta`` is given, but the attention mechanism has no gate.
         """
         with self.precision():
             memory, state = self.encode(source, lengths, limits)
@@ -222,13 +222,11 @@ class Seq2Seq(nn.Module):
 
 
 class Limited:
-    """A model under limits: what a search decodes.
-
-    Any number of views of one model, each with limits of its own, may be decoded at a time.
+    """A view of a model under limits, for the search; any number may be used at a time.
 
     Args:
         model: In evaluation mode.
-        limits: What is left out.
+        limits: What is skipped.
     """
 
     def __init__(self, model: Seq2Seq, limits: Limits) -> None:

@@ -1,8 +1,8 @@
-"""The arrays that the loops on the CPU take and fill.
+"""The arrays that the CPU loops read and write.
 
 Legend: B sentences, S source positions, N hypotheses, W positions of the widest window, A units of
-a key, H units of a value. Windows lie in rows [N, W] that begin at each window's first position;
-what is beyond a window in its row is never read.
+a key, H units of a value. Windows are rows [N, W] that begin at each window's first position;
+values beyond the window are never read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Whole = NDArray[np.int64]
 
 
 class Inputs(NamedTuple):
-    """Arrays of one format, float32 or float64; those that are not used have length 0."""
+    """Arrays of one format, float32 or float64; unused ones have length 0."""
 
     query: Array  # [N, A]
     v: Array  # [A], of the additive score
@@ -41,7 +41,7 @@ class Arriving(NamedTuple):
 
 
 class Leaving(NamedTuple):
-    """Gradients of the inputs that each hypothesis has for itself, like those in shape."""
+    """Gradients of each hypothesis's own inputs, of the same shapes."""
 
     scores: Array  # [N, W], of the scores less the penalty
     query: Array  # [N, A]
@@ -52,7 +52,7 @@ class Leaving(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What the gradients of keys and values need of M hypotheses, of one step or of many."""
+    """What the gradients of keys and values need of M hypotheses, of one or many steps."""
 
     query: Array  # [M, A]
     v: Array  # [A]

@@ -1,14 +1,13 @@
-"""Machine code kept on disk, so that a loop is compiled once a machine and not once a process.
+"""Machine code kept on disk, so that a loop is compiled once per machine, not once per process.
 
 numba keeps the code of a function as long as that function's own file stays the same. Our loops
-inline functions of other files, so the code here is kept under a hash of every
-file of ``ops`` and of the function's own.
-It is looked for beside the source, then in the user's cache folder, or in ``NUMBA_CACHE_DIR`` alone
-where that is set. A folder that cannot be read or written, a damaged file and a full disk cost a
-compilation and nothing else.
+inline functions of other files, so the code is kept under a hash of every file
+of ``ops`` and of the function's own. It is looked for beside the source, then in the user's cache
+folder; or only in ``NUMBA_CACHE_DIR`` if that is set. A folder that cannot be read or written, a
+damaged file and a full disk cost a compilation and nothing else.
 
 Code from disk is trusted like the package itself: it is loaded only from folders that belong to
-this user, to root or to the owner of the package, and that not everybody can write.
+this user, to root or to the owner of the package, and that are not world-writable.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class CodeCache:
-    """The code of one loop, in the first of some folders that has it; what numba asks and tells.
+    """The code of one loop, in the first folder that has it; has the interface of numba's cache.
 
     Args:
         function: The loop in Python.
@@ -42,11 +41,11 @@ class CodeCache:
 
     @property
     def cache_path(self) -> str:
-        """The folder that is asked first."""
+        """The folder that is searched first."""
         return str(self._caches[0].cache_path)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return the code for a signature, or None where it has to be compiled."""
+        """Return the code for a signature, or None if it has to be compiled."""
         context.refresh()
         for cache in self._caches:
             try:
@@ -100,7 +99,7 @@ def stamp(own: Path) -> str:
 
 
 def folders() -> list[Path]:
-    """Return the folders where code may lie, in the order in which they are asked."""
+    """Return the folders that may hold code, in order of search."""
     # Two checkouts or environments must not write over each other's code.
     own = f"kernels_{hashlib.sha256(str(LOOPS).encode()).hexdigest()[:16]}"
     settings: Any = config
@@ -129,7 +128,7 @@ def _cache(function: Callable[..., Any], folder: Path) -> Any:
             return own
 
         def get_disambiguator(self) -> str:
-            # In the name too: a process of the version before may write at the same moment.
+            # In the name too: a process of an older version may write at the same time.
             return own
 
         @classmethod
@@ -153,15 +152,15 @@ def _cache(function: Callable[..., Any], folder: Path) -> Any:
 
 
 def _file(function: Callable[..., Any]) -> Path:
-    """Return the file that a function stands in."""
+    """Return the file that defines a function."""
     return Path(function.__code__.co_filename).resolve()
 
 
 def _save(cache: Any, signature: Any, code: Any) -> None:
-    """Keep code, if need be in place of an index that is damaged.
+    """Keep code, replacing a damaged index.
 
     Raises:
-        OSError: The folder does not take it.
+        OSError: The folder cannot be written.
     """
     try:
         cache.save_overload(signature, code)
@@ -182,7 +181,7 @@ def _trusted(folder: Path) -> bool:
 
 
 def _remove_stale(folder: Path, function: Callable[..., Any]) -> None:
-    """Remove what earlier versions kept of a function."""
+    """Remove a function's code of earlier versions."""
     own = stamp(_file(function))
     for path in folder.glob(f"{function.__module__}.{function.__qualname__}-*.nb[ic]"):
         if own not in path.name:

@@ -1,4 +1,4 @@
-"""How the loops of ``loops`` become machine code, once a machine."""
+"""How the loops become machine code, once per machine."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ from nmtflex.ops.code_cache import CodeCache
 
 watch_numba()
 
-# A division by zero gives inf or NaN, as in numpy: a test for it would keep loops from running on
-# vectors. Products and sums fuse. Nothing may assume that NaN and infinity do not come.
+# A division by zero gives inf or NaN, as in numpy: a test for it would prevent vectorisation.
+# Products and sums fuse. NaN and infinity may occur.
 EXACT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
-# Besides, sums may be taken in another order, which a sum over vectors is.
+# Sums may also be reordered, which vectorised sums need.
 SUMS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
-
-
-# Every operation is rounded for itself, as PyTorch's are.
+# Every operation is rounded, as PyTorch's are.
 ROUNDED: dict[str, Any] = {"error_model": "numpy"}
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function when it is first called from another compiled one.
 
-    It is always put into its caller: left by itself there would be two versions of it, and the
-    process that compiles would run another than those that find the code on disk, with results
-    that differ in the last bit.
+    It is always inlined. Otherwise there would be two versions of it: the process that compiles
+    would run another one than processes that load the code from disk, with results that differ in
+    the last bit.
     """
     return njit(forceinline=True, **options)
 

@@ -1,4 +1,4 @@
-"""Which form of an operation runs: the only place that chooses.
+"""The only place that chooses which form of an operation runs.
 
 Every operation is a folder beside this file with up to three modules of the same functions:
 ``reference`` in plain PyTorch, ``cpu`` in numba loops and ``cuda`` in Triton. The device chooses;
@@ -28,7 +28,7 @@ def form(device: torch.device) -> str:
     """Return the form that computes on a device: "cpu", "cuda" or "reference".
 
     Raises:
-        OptionError: ``NMTFLEX_KERNELS`` has an unknown value, or asks for what is not there.
+        OptionError: ``NMTFLEX_KERNELS`` has an unknown value, or asks for a form that is missing.
     """
     asked = os.environ.get(VARIABLE) or "auto"
     if asked not in CHOICES:
@@ -58,7 +58,7 @@ def as_on_gpu(device: torch.device) -> bool:
 
 @functools.cache
 def _module(operation: str, name: str) -> Any:
-    # Imported where needed: numba takes half a second.
+    # Imported only here: numba takes half a second.
     package = f"nmtflex.ops.{operation}"
     if importlib.util.find_spec(f"{package}.{name}") is None:
         name = "reference"

@@ -1,4 +1,4 @@
-"""Random numbers that follow from a seed and a place alone, for compiled loops."""
+"""Random numbers that depend only on a seed and a place, for compiled loops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nmtflex.ops.compiled import SUMS, compiled
 def drawn(place: np.uint32, low: np.uint32, high: np.uint32) -> np.uint32:
     """Return the random number of a place, even over 32 bits.
 
-    Mixed a second time with the other half of the seed, or seeds would give the same numbers at
+    Mixed twice, each time with one half of the seed; otherwise seeds would give the same numbers at
     other places.
 
     Args:

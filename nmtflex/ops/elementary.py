@@ -1,4 +1,4 @@
-"""Elementary functions for compiled loops, which run on vectors for float32."""
+"""Elementary functions for compiled loops, vectorised for float32."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from nmtflex.ops.compiled import by_format
 
 
 def tanh(x: float) -> float:
-    """Return the hyperbolic tangent; for float32 in a form that runs on vectors."""
+    """Return the hyperbolic tangent; vectorised for float32."""
     return math.tanh(x)
 
 
 def exp(x: float) -> float:
-    """Return the exponential; for float32 in a form that runs on vectors."""
+    """Return the exponential; vectorised for float32."""
     return math.exp(x)
 
 
 # tanh(x) = x P(x^2) / Q(x^2), a minimax fit of the absolute error on [-7.9, 7.9]; beyond, the value
-# at the edge is nearer to 1 than float32 can tell. Rounding included, it is off by at most 3e-7.
+# at the edge is as near to 1 as float32 can tell. Rounding included, it is off by at most 3e-7.
 _ONE = np.float32(1)
 _EDGE, _LOW_EDGE = np.float32(7.9), np.float32(-7.9)
 _P1, _P2 = np.float32(1.3444446e-01), np.float32(3.5716896e-03)

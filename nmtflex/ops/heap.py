@@ -1,10 +1,9 @@
-"""Memory that libraries keep: what can be given back, and what makes them keep less.
+"""Memory that libraries keep: how to free it, and how to make them keep less.
 
-oneDNN compiles a product for each number of rows that it meets, and keeps the code, 0.3 MB each, as
-long as the process lives. A batch has any number of words, so a training would fill gigabytes. In
-its large products the rows are therefore rounded up (``rounded``). Of the objects around the code
-oneDNN keeps the 1,024 last used ones; ``keep_less`` makes these fewer. And the C library keeps
-what is freed between pieces in use, until ``give_back`` is called.
+oneDNN compiles a product for each number of rows, and keeps the code, 0.3 MB each, as long as the
+process lives. A batch has any number of words, so a training would fill gigabytes. So the number of
+rows of large products is rounded up (``rounded``). oneDNN also keeps the 1,024 objects used last;
+``keep_less`` lowers that number. The C library keeps freed memory until ``give_back`` is called.
 """
 
 from __future__ import annotations
@@ -14,27 +13,27 @@ import os
 from collections.abc import Callable
 
 from torch import Tensor
-from torch.nn import functional
 
-ROWS = 64  # rows are rounded up to a multiple; fewer rows than that are left as they are
+from nmtflex.ops.tensors import padded
+
+ROWS = 64  # rows are rounded up to a multiple; fewer rows stay as they are
 PRIMITIVES = "64"  # that oneDNN keeps; a step of a model has some ten
 
 
 def rounded(rows: Tensor) -> Tensor:
     """Add rows of zeros to [M, C] up to the next multiple of ``ROWS``, on the CPU."""
-    missing = -len(rows) % ROWS
-    if not missing or len(rows) < ROWS or rows.device.type != "cpu":
+    if len(rows) < ROWS or rows.device.type != "cpu":
         return rows
-    return functional.pad(rows, (0, 0, 0, missing))
+    return padded(rows, ROWS)
 
 
 def keep_less() -> None:
-    """Have oneDNN keep few objects, unless the environment says how many; before its first one."""
+    """Have oneDNN keep few objects, unless the environment sets a number; call before the first."""
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", PRIMITIVES)
 
 
 def give_back() -> None:
-    """Give free memory back to the system, where the C library can (GNU's)."""
+    """Return free memory to the system, if the C library can (GNU's)."""
     trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

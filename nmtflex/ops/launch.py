@@ -10,8 +10,8 @@ import torch
 
 from nmtflex.errors import RunError
 
-POSITIONS, UNITS = 16, 128  # of keys or values that a program holds at a time
-PART = 128  # positions of a window that a program reads
+POSITIONS, UNITS = 16, 128  # of keys or values held by a program at a time
+PART = 128  # positions of a window read by one program
 
 
 def blocks(count: int, size: int) -> int:
@@ -20,18 +20,18 @@ def blocks(count: int, size: int) -> int:
 
 
 def wait_for(device: torch.device) -> None:
-    """Wait until a GPU has done what it was told; a CPU has."""
+    """Wait until a GPU has finished its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 @contextlib.contextmanager
 def launching(device: torch.device) -> Iterator[None]:
-    """Start kernels where their tensors are: Triton takes the current GPU, whatever it is given.
+    """Start kernels on their tensors' GPU: Triton always takes the current one.
 
     Raises:
-        RunError: Triton could not build its launcher, for want of a C compiler or of Python's
-            header files.
+        RunError: Triton could not build its launcher, because a C compiler or Python's header
+            files are missing.
     """
     place = torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
     try:
@@ -55,7 +55,7 @@ def is_about_compiler(error: Exception) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """Return a sentence; of a compiler that failed its name, which has said why."""
+    """Return a sentence; for a failed compiler, which has printed why, its name."""
     if isinstance(error, subprocess.CalledProcessError):
         return f"{error.cmd[0]} ended with exit status {error.returncode}."
     return f"{str(error).rstrip('.')}."

@@ -1,4 +1,4 @@
-"""Formats and places of tensors."""
+"""Formats, devices and padding of tensors."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 
 def precise(dtype: torch.dtype) -> torch.dtype:
@@ -14,17 +15,23 @@ def precise(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
+def padded(rows: Tensor, multiple: int) -> Tensor:
+    """Add rows of zeros to [M, C] up to the next multiple."""
+    missing = -len(rows) % multiple
+    return functional.pad(rows, (0, 0, 0, missing)) if missing else rows
+
+
 def upload(tensor: Tensor, device: torch.device) -> Tensor:
-    """Copy a tensor from the CPU to a device without waiting for work that runs on a GPU."""
+    """Copy a tensor from the CPU to a device without waiting for a GPU."""
     if device.type != "cuda":
         return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def download(*tensors: Tensor) -> NDArray[Any]:
-    """Copy tensors of one shape to the CPU in one transfer, for which a GPU is waited for.
+    """Copy tensors of one shape to the CPU in one transfer, which waits for a GPU.
 
     Returns:
-        Their numbers in float64, a part each; integers below 2^53 are exact.
+        Their numbers in float64, stacked; integers below 2^53 are exact.
     """
     return torch.stack([tensor.double() for tensor in tensors]).cpu().numpy()

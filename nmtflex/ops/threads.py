@@ -1,4 +1,4 @@
-"""As many threads for the loops as PyTorch has, where there is enough to do."""
+"""As many threads for the loops as PyTorch has, if there is enough work."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numba
 import numpy as np
 import torch
 
-# Units of keys and values that a thread should have before another one is woken.
+# Units of keys and values per thread; with fewer, another thread does not pay.
 GRAIN = 1 << 16
 
 
 def _start() -> None:
-    """Start numba's threads, which are others than PyTorch's; ``waiting`` keeps them apart.
+    """Start numba's threads, which are not PyTorch's.
 
-    Numba has OpenMP use all cores then, but their number is the user's choice.
+    Numba then makes OpenMP use all cores, so the user's number is set again.
     """
     chosen = torch.get_num_threads()
     numba.get_num_threads()
@@ -33,7 +33,7 @@ def most_threads() -> int:
 
 
 def threads_for(units: int) -> int:
-    """Return how many threads are worth their while for some units of keys and values."""
+    """Return how many threads pay for some units of keys and values."""
     return max(1, min(most_threads(), units // GRAIN))
 
 
@@ -43,9 +43,9 @@ def several_may_run() -> bool:
 
 
 def run(loop: Any, threads: int, *arguments: Any) -> None:
-    """Run a parallel loop on some threads, and leave numba's own setting as it was."""
+    """Run a parallel loop on some threads; numba's setting stays unchanged."""
     before = numba.get_num_threads()
-    if threads == before:  # to set them takes as long as a small loop
+    if threads == before:  # setting them takes as long as a small loop
         loop(*arguments)
         return
     numba.set_num_threads(threads)
@@ -56,7 +56,7 @@ def run(loop: Any, threads: int, *arguments: Any) -> None:
 
 
 def run_rows(loop: Any, num_rows: int, units: int, *arguments: Any) -> None:
-    """Run a loop over rows, an even share of them a thread.
+    """Run a loop over rows, evenly split among threads.
 
     Args:
         loop: Takes the arguments, and where the rows of each thread begin and end.

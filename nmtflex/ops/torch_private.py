@@ -1,4 +1,4 @@
-"""Functions of torch that are not public, each with what serves where they are missing."""
+"""Functions of torch that are not public, with substitutes in case they are missing."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch import Tensor
 def graph_task() -> int:
     """Return the number of the running backward pass, -1 outside of one.
 
-    Without torch's own count every pass has the same number, which is wrong only where a second
-    pass over the same graph follows a first that ended in an error.
+    Without torch's count every pass has the same number, which is wrong only if a second pass over
+    the same graph follows one that ended in an error.
     """
     current = getattr(torch._C, "_current_graph_task_id", None)
     return -1 if current is None else current()
@@ -37,7 +37,7 @@ def onednn_layout(weight: Tensor) -> Tensor:
 
 
 def int8_product(x: Tensor, weight: Tensor) -> Tensor:
-    """Return x W^T of integers of 8 bits in 32 bits: [M, C] and [O, C] to [M, O]."""
+    """Return x W^T of 8-bit integers in 32 bits: [M, C] and [O, C] to [M, O]."""
     product = getattr(torch, "_int_mm", None)
     if product is None:
         return x.int() @ weight.int().t()

@@ -1,15 +1,15 @@
-"""How threads wait for each other: awake on a quiet machine, asleep on a busy one.
+"""How threads wait for each other: spinning on a quiet machine, asleep on a busy one.
 
-A step of a model is hundreds of short parallel loops, and a thread that has done its share waits
-for the others. It waits awake, since to fall asleep and wake up takes as long as a short loop.
-Where other programs want the same cores that is ruinous: a thread that waits keeps the one that it
-waits for from running, and decoding takes four to seven times as long.
+A step of a model is hundreds of short parallel loops, and a thread that has finished its share
+waits for the others. It spins, since falling asleep and waking up takes as long as a short loop. If
+other programs use the same cores that is ruinous: a spinning thread keeps the one that it waits for
+from running, and decoding takes four to seven times as long.
 
-So the process watches how long its threads are kept waiting for a core. Where that is much, GNU's
-OpenMP library, which computes for PyTorch and for numba, is made to wait asleep. It does so by
-itself while it manages more threads than there are cores (libgomp's manual, GOMP_SPINCOUNT), so
-helper threads open teams of their own, which then lie idle. On a quiet machine the helpers end, and
-their teams with them. The number of threads that compute stays the same, and so do the results.
+So the process measures how long its threads wait for a core. If that is long, GNU's OpenMP library,
+which PyTorch and numba use, is made to wait asleep. It does so by itself while it manages more
+threads than there are cores (libgomp's manual, GOMP_SPINCOUNT), so helper threads open idle teams
+of their own. Once the machine is quiet the helpers end, and their teams with them. The number of
+threads that compute stays the same, and so do the results.
 """
 
 from __future__ import annotations
@@ -28,26 +28,28 @@ from numba import prange
 from nmtflex.ops.arrays import Array
 from nmtflex.ops.compiled import entry
 from nmtflex.ops.threads import several_may_run
+from nmtflex.workers import usable_cores
 
 INTERVAL = 0.25  # seconds between two looks
 # Seconds that threads were kept waiting in a second. Measured on two cores: at most 0.2 alone, and
 # beside one neighbour 0.8 awake and 0.4 asleep.
 BUSY, QUIET = 0.3, 0.25
 CALM = 8  # looks in a row that must be quiet
-SPARE = 4  # with more cores than so many times the threads, there is room for neighbours
+SPARE = 4  # with more cores than this times the threads, there is room for neighbours
 TASKS = Path("/proc/self/task")
 
 
 @functools.cache
 def watch() -> None:
-    """Watch the machine from now on, where threads can be in each other's way (on Linux)."""
+    """Start watching the machine, if threads can get in each other's way (on Linux)."""
     team = torch.get_num_threads()
-    if (TASKS / str(os.getpid()) / "schedstat").exists() and team > 1 and _cores() <= SPARE * team:
+    readable = (TASKS / str(os.getpid()) / "schedstat").exists()
+    if readable and team > 1 and usable_cores() <= SPARE * team:
         Watcher().start()
 
 
 class Watcher(threading.Thread):
-    """Has threads wait asleep while the machine is busy; ends with the process."""
+    """Makes threads wait asleep while the machine is busy; ends with the process."""
 
     def __init__(self) -> None:
         super().__init__(name="nmtflex-watcher", daemon=True)
@@ -55,7 +57,7 @@ class Watcher(threading.Thread):
         self._calm = 0  # quiet looks in a row
 
     def run(self) -> None:
-        """Look again and again."""
+        """Look every ``INTERVAL`` seconds."""
         before, then = kept_waiting(), time.monotonic()
         while True:
             time.sleep(INTERVAL)
@@ -64,7 +66,7 @@ class Watcher(threading.Thread):
             before, then = after, now
 
     def look(self, share: float) -> None:
-        """Take account of how long threads were kept waiting for a core, in seconds a second."""
+        """Act on how long threads waited for a core, in seconds per second."""
         self._calm = self._calm + 1 if share < QUIET else 0
         if self.crowd is None and share > BUSY:
             self.crowd = Crowd()
@@ -78,11 +80,10 @@ class Crowd:
 
     def __init__(self) -> None:
         self._over = threading.Event()
-        team = torch.get_num_threads()
-        count = -(-(_cores() - team + 1) // (team - 1))  # a team adds all of its threads but one
-        self.helpers = [
-            threading.Thread(target=self._stay, daemon=True) for _ in range(max(1, count))
-        ]
+        team = max(2, torch.get_num_threads())  # it may have changed since the look
+        added = team - 1  # by each helper: all threads of its team but one
+        count = max(1, -(-(usable_cores() - added) // added))
+        self.helpers = [threading.Thread(target=self._stay, daemon=True) for _ in range(count)]
         for helper in self.helpers:
             helper.start()
 
@@ -99,20 +100,15 @@ class Crowd:
 
 @entry(parallel=True)
 def touch(numbers: Array) -> None:
-    """Go once through some numbers, all threads together."""
+    """Go once through some numbers, with all threads."""
     for i in prange(numbers.shape[0]):
         numbers[i] += 1
 
 
 def kept_waiting() -> float:
-    """Return the seconds that this process's threads were ready and had no core, all together."""
+    """Return the seconds that this process's threads were ready without a core, summed up."""
     total = 0
     for task in TASKS.iterdir():
         with contextlib.suppress(OSError):  # a thread that has just ended
             total += int((task / "schedstat").read_bytes().split()[1])
     return total / 1e9
-
-
-def _cores() -> int:
-    """Count the cores that this process may use."""
-    return len(os.sched_getaffinity(0))

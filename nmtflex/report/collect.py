@@ -15,8 +15,9 @@ import numpy as np
 
 from nmtflex.bench.stopwatch import Stopwatch
 from nmtflex.config import ScoreConfig
+from nmtflex.decoding.opening import Opened
 from nmtflex.decoding.traces import Numbers, SentenceTrace
-from nmtflex.decoding.translator import WARM_UP, Opened, Translation
+from nmtflex.decoding.translator import WARM_UP, Translation
 from nmtflex.evaluation.run_scores import (
     run_scorer,
     score_translated,
@@ -29,8 +30,8 @@ from nmtflex.figures.sentence import shown_tokens
 from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
 from nmtflex.report.info import count_parameters
 from nmtflex.report.settings import settings
+from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.origin import read_curve
-from nmtflex.runs.run import RunFolder
 from nmtflex.scoring.significance import Resampling
 from nmtflex.text.visible import counted
 

@@ -19,8 +19,8 @@ from nmtflex.config.words import given_words
 from nmtflex.errors import RunError
 from nmtflex.files import read_json
 from nmtflex.runs.commands import read_commands
+from nmtflex.runs.folder import RunFolder, best_update, read_run_config, update_of
 from nmtflex.runs.metrics import read_metrics
-from nmtflex.runs.run import RunFolder, best_update, read_run_config, update_of
 from nmtflex.runs.weights import open_tensors
 from nmtflex.text.pipeline import DESCRIPTION
 from nmtflex.training.checkpoint import read_progress

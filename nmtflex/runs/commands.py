@@ -1,4 +1,4 @@
-"""The command lines that made a run or went on with it: ``commands.jsonl``, an object a line."""
+"""The command lines that started or resumed a run: ``commands.jsonl``, one object per line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import nmtflex
 from nmtflex.errors import RunError
 from nmtflex.files import atomic_file
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 
 
 class Command(NamedTuple):
@@ -17,7 +17,7 @@ class Command(NamedTuple):
 
     time: str  # ISO 8601, in UTC
     command: str  # as a shell takes it
-    update: int  # the optimiser steps that were behind the run when it began
+    update: int  # optimiser steps that the run had made before
     nmtflex: str  # version
 
 
@@ -25,7 +25,7 @@ def record_command(folder: RunFolder, command: str, update: int) -> None:
     """Add a command line to those of a run.
 
     Raises:
-        OSError: The disk is full, say; the lines before stay as they were.
+        OSError: The disk is full, say; earlier lines stay as they were.
     """
     now = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")
     line = json.dumps(
@@ -37,7 +37,7 @@ def record_command(folder: RunFolder, command: str, update: int) -> None:
 
 
 def read_commands(folder: RunFolder) -> list[Command]:
-    """Return the command lines of a run, the oldest first; none where a run has no such file.
+    """Return the command lines of a run, the oldest first; none if a run has no such file.
 
     Raises:
         RunError: The file is damaged.

@@ -1,4 +1,4 @@
-"""Where numbers are computed: device, number format, threads."""
+"""Device, number format and threads of a computation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def open_device(config: DeviceConfig) -> torch.device:
     """Choose the device and set the number of threads.
 
     Raises:
-        OptionError: The device is not there or has no bfloat16.
+        OptionError: The device does not exist or has no bfloat16.
     """
     keep_less()
     torch.set_num_threads(config.threads or _default_threads())
@@ -27,7 +27,7 @@ def open_device(config: DeviceConfig) -> torch.device:
     if device.type == "cuda":
         _open_gpu(device, config)
     elif torch.get_num_threads() > 1:
-        # Imported where needed: numba takes half a second, and forbids to fork.
+        # Imported only here: numba takes half a second, and rules out forking.
         from nmtflex.ops.waiting import watch
 
         watch()
@@ -38,13 +38,13 @@ def _open_gpu(device: torch.device, config: DeviceConfig) -> None:
     """Make a GPU the current one, and let products of float32 use its tensor cores (TF32).
 
     Raises:
-        OptionError: It is not there or has no bfloat16.
+        OptionError: It does not exist or has no bfloat16.
     """
     count = torch.cuda.device_count()
     if (device.index or 0) >= count:
         raise OptionError(f"--device {config.device}: {count} CUDA devices found; use cpu")
     if device.index is not None:
-        torch.cuda.set_device(device)  # for what asks for no device, memory and streams say
+        torch.cuda.set_device(device)  # for calls that name no device: memory, streams
     if config.dtype == "bfloat16" and not torch.cuda.is_bf16_supported():
         raise OptionError(f"--dtype bfloat16: {torch.cuda.get_device_name(device)} has none")
     torch.backends.cuda.matmul.allow_tf32 = True
@@ -52,11 +52,11 @@ def _open_gpu(device: torch.device, config: DeviceConfig) -> None:
 
 
 def _default_threads() -> int:
-    """Return what OMP_NUM_THREADS asks for, as other programs do; else one thread a core."""
+    """Return OMP_NUM_THREADS if it is set, else one thread per core."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return int(asked) if asked.isdecimal() and int(asked) else usable_cores()
 
 
 def storage_dtype(config: DeviceConfig) -> torch.dtype:
-    """Return the format of weights; under bfloat16 they stay float32 and products are autocast."""
+    """Return the format of weights; for bfloat16 they stay float32 and products are autocast."""
     return torch.float64 if config.dtype == "float64" else torch.float32

@@ -1,4 +1,4 @@
-"""What a training reported: ``metrics.csv``, read."""
+"""Reading ``metrics.csv``, which a training writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 from typing import NamedTuple
 
 from nmtflex.errors import RunError
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 
 NUMBERS = ("loss", "perplexity", "bleu", "gate_mean", "cps")  # the columns that are read
 
@@ -24,7 +24,7 @@ def read_metrics(folder: RunFolder) -> list[MetricsRow]:
     """Read a run's ``metrics.csv``.
 
     Raises:
-        RunError: The run has none, or none with numbers.
+        RunError: The file is missing, damaged or empty.
     """
     path = folder.metrics
     if not path.is_file():
@@ -34,9 +34,9 @@ def read_metrics(folder: RunFolder) -> list[MetricsRow]:
     except OSError as error:
         raise RunError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise RunError(f"{path}: not the metrics of a training: not UTF-8") from error
+        raise RunError(f"{path}: damaged: not UTF-8") from error
     except csv.Error as error:
-        raise RunError(f"{path}: not the metrics of a training: {error}") from error
+        raise RunError(f"{path}: damaged: {error}") from error
     found = []
     for number, row in enumerate(rows, start=2):
         try:
@@ -45,9 +45,7 @@ def read_metrics(folder: RunFolder) -> list[MetricsRow]:
                 MetricsRow(int(row["update"]), float(row["seconds"]), row["split"], values)
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise RunError(
-                f"{path}:{number}: not a row of the metrics of a training: {error}"
-            ) from error
+            raise RunError(f"{path}:{number}: damaged: {error}") from error
     if not found:
         raise RunError(f"{path} has no rows yet; let nmtflex train reach a validation")
     return found

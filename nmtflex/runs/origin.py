@@ -1,4 +1,4 @@
-"""Where the learning curve of a finetuned run begins: after the training of its base."""
+"""The learning curve of a finetuned run, which begins after the training of its base run."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from nmtflex.errors import RunError
 from nmtflex.files import file_hash
+from nmtflex.runs.folder import RunFolder, best_update, read_run_config
 from nmtflex.runs.metrics import MetricsRow, read_metrics
-from nmtflex.runs.run import RunFolder, best_update, read_run_config
 
-MOST = 20  # finetunings of finetunings that are followed
+MOST = 20  # base runs of base runs that are followed
 
 
 class Start(NamedTuple):
-    """What is behind the weights that a training began with."""
+    """The training that a run's initial weights had before."""
 
     update: int = 0
     seconds: float = 0.0
@@ -24,10 +24,10 @@ class Start(NamedTuple):
 def read_curve(folder: RunFolder) -> list[MetricsRow]:
     """Read a run's ``metrics.csv``; updates and seconds count from the first base run's beginning.
 
-    A run whose base is gone, or was changed since, counts from its own beginning.
+    If the base run is gone or has changed, the run counts from its own beginning.
 
     Raises:
-        RunError: The run has no metrics, or none with numbers.
+        RunError: The run has no metrics, or damaged ones.
     """
     start = start_of(folder)
     return [
@@ -37,7 +37,7 @@ def read_curve(folder: RunFolder) -> list[MetricsRow]:
 
 
 def start_of(folder: RunFolder, depth: int = MOST) -> Start:
-    """Return what is behind the weights that a run began with, as far as its base tells.
+    """Return the training behind a run's initial weights, as far as its base run is available.
 
     Raises:
         RunError: The run or its base is damaged.
@@ -52,7 +52,7 @@ def start_of(folder: RunFolder, depth: int = MOST) -> Start:
 
 
 def _base(folder: RunFolder) -> RunFolder | None:
-    """Return the run that another one was finetuned from, if it is there and the same."""
+    """Return the run that another one was finetuned from, if it exists and is unchanged."""
     config = read_run_config(folder)
     wanted = config.get("base")
     if not isinstance(wanted, str):
@@ -68,7 +68,7 @@ def _base(folder: RunFolder) -> RunFolder | None:
 
 
 def _places(folder: RunFolder, named: object) -> Iterator[Path]:
-    """Return where a base run may be: where it was, or beside the run."""
+    """Yield where a base run may be: its recorded path, or beside the run."""
     if isinstance(named, str):
         yield Path(named)
         yield folder.path.resolve().parent / Path(named).name

@@ -1,4 +1,4 @@
-"""The penalty threshold, from how it is spelt to where it works."""
+"""The penalty threshold: from the option to the model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from nmtflex.attention import Limits
 from nmtflex.errors import OptionError
 from nmtflex.model.seq2seq import Limited
-from nmtflex.runs.run import Run
+from nmtflex.runs.opening import Run
 
 
 def threshold_value(tau: str, data: dict[str, Any]) -> float:
@@ -23,25 +23,27 @@ def threshold_value(tau: str, data: dict[str, Any]) -> float:
         data: What the run's ``config.json`` says of its data.
 
     Raises:
-        OptionError: ``auto``, and the run has seen no validation data.
+        OptionError: ``auto``, and the run had no validation data.
     """
     if tau != "auto":
         return float(tau)
     mean = data.get("mean_valid_source")
     if not mean:
         raise OptionError(
-            "--tau auto is made of the length of the validation sources, and the run has none; "
+            "--tau auto is computed from the validation sources, and the run has none; "
             "give a number, such as 1.2"
         )
     return math.log10(mean)
 
 
 def run_thresholds(runs: Sequence[Run], tau: str | None) -> list[float | None]:
-    """Return the threshold of each of several runs, None of those that have no penalty.
+    """Return the threshold of each run, None for those of several that have no penalty.
 
     Raises:
-        OptionError: A threshold is given and no run has a penalty, or ``auto`` cannot be told.
+        OptionError: A threshold is given and no run has a penalty, or ``auto`` is unknown.
     """
+    if len(runs) == 1:
+        return [run_threshold(runs[0], tau)]
     gated = [run.model.gated for run in runs]
     if tau is not None and not any(gated):
         raise OptionError(f"--tau {tau} needs a run with flexible attention")
@@ -52,7 +54,7 @@ def run_threshold(run: Run, tau: str | None) -> float | None:
     """Return the threshold of an opened run, None if none is given.
 
     Raises:
-        OptionError: The run's attention has no penalty, or ``auto`` cannot be told.
+        OptionError: The run's attention has no penalty, or ``auto`` is unknown.
     """
     if tau is None:
         return None
@@ -65,5 +67,5 @@ def run_threshold(run: Run, tau: str | None) -> float | None:
 
 
 def under(run: Run, tau: float | None) -> Limited:
-    """Return a run's model as it decodes under a threshold; None leaves nothing out."""
+    """Return a run's model as it decodes under a threshold; None skips nothing."""
     return run.model.limited(Limits() if tau is None else Limits(tau))

@@ -16,14 +16,14 @@ from torch import Tensor, nn
 from nmtflex.errors import RunError
 from nmtflex.files import atomic_file
 
-CHECKSUM = "sha256"  # among the words of a file
+CHECKSUM = "sha256"  # key in a file's metadata
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, str]) -> None:
-    """Write named tensors and a few words about them, with a checksum of both.
+    """Write named tensors and metadata, with a checksum of both.
 
     Raises:
-        OSError: The disk is full, say; a file that was there stays as it was.
+        OSError: The disk is full, say; an existing file stays as it was.
     """
     here = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     words = about | {CHECKSUM: _checksum(here, about)}
@@ -51,15 +51,15 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Read what ``save_tensors`` wrote.
 
     Raises:
-        RunError: The file is missing, truncated or no safetensors file, or its content is not
-            what was written. (Older files have no checksum, and are taken as they are.)
+        RunError: The file is missing, truncated or not a safetensors file, or does not match
+            its checksum. (Older files have none, and are accepted.)
     """
     with open_tensors(path) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         about = dict(file.metadata() or {})
     written = about.pop(CHECKSUM, None)
     if written is not None and written != _checksum(tensors, about):
-        raise RunError(f"{path} is damaged: its content is not what its checksum was made of")
+        raise RunError(f"{path} is damaged: its content does not match its checksum")
     return tensors, about
 
 
@@ -79,7 +79,7 @@ def model_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def load_weights(path: Path, model: nn.Module) -> dict[str, str]:
-    """Fill a model from a file; return the words about it.
+    """Load a model's weights from a file; return the metadata.
 
     Raises:
         RunError: The file cannot be read, or is of another model.
@@ -92,11 +92,11 @@ def load_weights(path: Path, model: nn.Module) -> dict[str, str]:
 
 
 def read_weights(path: Path, own: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read the weights of a model and the words about them.
+    """Read the weights of a model and their metadata.
 
     Args:
         path: The file.
-        own: What ``model_tensors`` returns of that model.
+        own: ``model_tensors`` of that model.
 
     Raises:
         RunError: The file cannot be read, or is of another model.
@@ -106,11 +106,11 @@ def read_weights(path: Path, own: Mapping[str, Tensor]) -> tuple[dict[str, Tenso
 
 
 def check_weights(path: Path, own: Mapping[str, Tensor]) -> None:
-    """Check by a file's header that it holds the weights of a model; nothing else is read.
+    """Check that a file holds the weights of a model; only its header is read.
 
     Args:
         path: The file.
-        own: What ``model_tensors`` returns of that model, which may be on the meta device.
+        own: ``model_tensors`` of that model, which may be on the meta device.
 
     Raises:
         RunError: The file cannot be read, or is of another model.

@@ -1,4 +1,4 @@
-"""Adam: every weight has a rate of its own, by its gradients so far (Kingma & Ba, 1412.6980)."""
+"""Adam: every weight has its own rate, from its gradients so far (Kingma & Ba, 1412.6980)."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-State = dict[str, Tensor]  # of one weight: the updates counted, and means of its shape
+State = dict[str, Tensor]  # of one weight: the number of updates, and means of its shape
 
 
 class Adam:
     """``torch.optim.Adam(weights, rate, fused=True)``, bit for bit.
 
-    PyTorch's class imports PyTorch's compiler, which takes a second and 140 MB; its function does
-    not.
+    PyTorch's class imports PyTorch's compiler, a second and 140 MB; its function does not.
 
     Args:
         weights: Those that are trained.
-        rate: Learning rate; may be set anew before a step.
+        rate: Learning rate; may be changed before a step.
     """
 
     def __init__(self, weights: Iterable[Tensor], rate: float = 1e-3) -> None:
         self.weights, self.rate = list(weights), rate
-        self.state: dict[Tensor, State] = {}  # of the weights that had a gradient yet
+        self.state: dict[Tensor, State] = {}  # of the weights that have had a gradient
 
     @torch.no_grad()
     def step(self) -> None:
-        """Move the weights that have a gradient."""
+        """Update the weights that have a gradient."""
         grads = {weight: weight.grad for weight in self.weights if weight.grad is not None}
         for weight in grads:
             if weight not in self.state:
@@ -53,10 +52,9 @@ class Adam:
 
 
 def first_state(weight: Tensor) -> State:
-    """Return what is kept of a weight that was never moved."""
-    step = torch.zeros((), device=weight.device)
+    """Return the state of a weight that was never updated."""
     return {
-        "step": step,
+        "step": torch.zeros((), device=weight.device),
         "exp_avg": torch.zeros_like(weight),
         "exp_avg_sq": torch.zeros_like(weight),
     }

@@ -12,29 +12,29 @@ from torch import Tensor
 from nmtflex.config import AverageConfig, LoopConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import atomic_folder, check_contained, is_free, write_json
-from nmtflex.runs.run import RunFolder, outline_run, read_run_config, update_of
+from nmtflex.runs.folder import RunFolder, read_run_config, update_of
+from nmtflex.runs.opening import outline_run
 from nmtflex.runs.weights import model_tensors, read_weights, save_tensors
 from nmtflex.text.visible import counted
 from nmtflex.training.checkpoint import WEIGHTS, last_rate
 
 
 class Average(NamedTuple):
-    """A run that was made."""
+    """The new run."""
 
     folder: RunFolder
-    updates: list[int]  # optimiser steps behind each of the checkpoints that went in
+    updates: list[int]  # optimiser steps of each averaged checkpoint
 
 
 def average_checkpoints(config: AverageConfig) -> Average:
-    """Make a run whose weights are the mean of those of another run's last checkpoints.
+    """Make a run whose weights are the mean of another run's last checkpoints.
 
-    The new run has no training of its own to resume; it can be translated with and finetuned. Its
-    ``config.json`` says which run and which updates it is made of, and so does the file of its
-    weights.
+    The new run can translate and be finetuned, but has no training to resume. Its ``config.json``
+    and the file of its weights name the averaged run and updates.
 
     Raises:
         OptionError: The new folder exists.
-        RunError: The run is none or damaged, or has fewer checkpoints than asked for.
+        RunError: The folder is not a run, is damaged, or has too few checkpoints.
         DataError: Its text pipeline is damaged.
     """
     out, base = RunFolder(config.out), RunFolder(config.base_run)
@@ -67,7 +67,7 @@ def _last(folder: RunFolder, count: int, config: dict[str, Any]) -> list[Path]:
     """Return the last checkpoints, the oldest first.
 
     Raises:
-        RunError: There are not so many.
+        RunError: There are too few.
     """
     found = folder.updates()
     if len(found) >= count:
@@ -75,11 +75,11 @@ def _last(folder: RunFolder, count: int, config: dict[str, Any]) -> list[Path]:
     if "average" in config:
         raise RunError(
             f"{folder.path} was made by nmtflex average and has no checkpoints of a training; "
-            f"give the run that it was made of"
+            f"give the run that it was made from"
         )
     kept = f" (of updates {', '.join(str(update_of(path)) for path in found)})" if found else ""
     keep = config.get("train", {}).get("keep")
-    if type(keep) is not int:  # a run of an early state, or spoilt
+    if type(keep) is not int:  # a run of an early version, or damaged
         keep = LoopConfig.__dataclass_fields__["keep"].default
     if keep < count:
         remedy = f"its training has --keep {keep}; train on with --keep {count} and"
@@ -92,7 +92,7 @@ def _last(folder: RunFolder, count: int, config: dict[str, Any]) -> list[Path]:
 
 
 def _mean(files: Sequence[Path], shapes: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the mean of each weight, summed in float64, in the format that the last file has.
+    """Return the mean of each weight, summed in float64, in the format of the last file.
 
     Raises:
         RunError: A file is damaged, or of another model.

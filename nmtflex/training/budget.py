@@ -1,4 +1,4 @@
-"""What memory holds: the model, the largest batch of ``--batch-tokens auto``, a piece of one."""
+"""What fits into memory: the model, batches of ``--batch-tokens auto``, the pieces of a batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nmtflex.errors import OptionError
 from nmtflex.files import is_free
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
-from nmtflex.runs.run import RunFolder, read_run_config
+from nmtflex.runs.folder import RunFolder, read_run_config
 from nmtflex.training.memory import (
     available_memory,
     free_memory,
@@ -25,18 +25,18 @@ from nmtflex.training.memory import (
 from nmtflex.training.tensors import inputs_of, loss_of
 
 LEAST = 256  # tokens
-MOST = {"cuda": 1 << 16, "cpu": 1 << 13}  # larger ones are hardly faster, and learn less an epoch
-UPDATES = 100  # an epoch at least
+MOST = {"cuda": 1 << 16, "cpu": 1 << 13}  # larger ones are hardly faster, and learn less per epoch
+UPDATES = 100  # per epoch, at least
 PROBE = 512  # tokens of the batch that is measured on the CPU
-SHARE = 0.5  # of the memory that there is
-TEMPORARY = 3  # times what is kept for the backward pass: gradients, and what is made on the way
-# The same as measured, without a margin: 1.8 times for global, flexible and memory attention.
+SHARE = 0.5  # of free memory
+TEMPORARY = 3  # times what is kept for the backward pass: gradients and temporary tensors
+# The same without a margin; measured 1.8 for global, flexible and memory attention.
 PEAK = 2
 GIGABYTE = 1e9  # bytes
 
 
 def check_states(model: Seq2Seq, device: torch.device, processes: int = 1) -> None:
-    """Refuse a model that memory cannot hold while it is trained.
+    """Refuse a model whose training does not fit into memory.
 
     Each weight has its value; one that is trained also has a gradient and Adam's two means.
 
@@ -46,7 +46,7 @@ def check_states(model: Seq2Seq, device: torch.device, processes: int = 1) -> No
         processes: That share the device's memory.
 
     Raises:
-        OptionError: Names the bytes that it needs and those that are free.
+        OptionError: It does not fit; names the bytes needed and free.
     """
     weights = list(model.parameters())
     needed = sum(weight.nbytes * (4 if weight.requires_grad else 1) for weight in weights)
@@ -63,16 +63,16 @@ def check_states(model: Seq2Seq, device: torch.device, processes: int = 1) -> No
 
 
 def largest_piece(model: Seq2Seq, batches: Batches, largest: int, ranks: Ranks) -> int | None:
-    """Estimate how many tokens a batch may have on the CPU; None where all of them fit.
+    """Estimate how many tokens a batch may have on the CPU; None if all batches fit.
 
-    A batch far beyond memory takes minutes to fail, so it is cut before it is tried. Batches of an
-    ordinary size are never measured, so that what they add up to does not depend on free memory.
+    A batch far beyond memory takes minutes to fail, so it is split before it is tried. Batches of
+    ordinary size are never measured, so that their sums do not depend on free memory.
 
     Args:
-        model: On its device; no gradient is left in it. Random numbers stay as they were.
+        model: On its device; left without gradients. Random numbers are unaffected.
         batches: Where the pairs come from.
-        largest: Tokens of a process's largest batch, padding counted.
-        ranks: Processes that share the machine's memory.
+        largest: Tokens of a process's largest batch, padding included.
+        ranks: The processes that share the machine's memory.
     """
     if model.device.type != "cpu" or largest <= MOST["cpu"]:
         return None
@@ -87,10 +87,10 @@ def largest_piece(model: Seq2Seq, batches: Batches, largest: int, ranks: Ranks) 
 def settle_budget(
     config: LoopConfig, model: Seq2Seq, corpus: PreparedCorpus, ranks: Ranks
 ) -> LoopConfig:
-    """Replace ``--batch-tokens auto`` by a number: that of the run, or what fits for a new one.
+    """Replace ``--batch-tokens auto`` by a number: that of the run, or for a new run what fits.
 
     Raises:
-        RunError: The folder is there and is no run.
+        RunError: The folder exists and is not a run.
     """
     if config.batch_tokens != AUTO:
         return config
@@ -100,7 +100,7 @@ def settle_budget(
 
 
 def _known_budget(folder: RunFolder) -> int | None:
-    """Return the tokens a batch that a run was made with; None where it is yet to be made."""
+    """Return the tokens per batch of a run; None if it does not exist yet."""
     if is_free(folder.path):
         return None
     known = read_run_config(folder).get("train", {}).get("batch_tokens")
@@ -108,14 +108,14 @@ def _known_budget(folder: RunFolder) -> int | None:
 
 
 def find_budget(model: Seq2Seq, corpus: PreparedCorpus, ranks: Ranks) -> int:
-    """Find the tokens of a process's batch: a power of two, the least that any can take.
+    """Find the tokens of a process's batch: a power of two, the minimum over processes.
 
-    On a GPU batches of the longest training pairs are tried, each twice the one before, until
-    memory does not hold one; on the CPU one is measured, and half the memory that is free counted
-    on. An epoch keeps about a hundred updates. Random numbers stay as they were.
+    On a GPU, batches of the longest training pairs are doubled until one does not fit; on the CPU
+    one is measured, and half of the free memory used. An epoch keeps about a hundred updates.
+    Random numbers are unaffected.
 
     Args:
-        model: On its device; no gradient is left in it.
+        model: On its device; left without gradients.
         corpus: With training data.
         ranks: Processes that share the training, and on one machine its memory.
     """
@@ -135,8 +135,8 @@ def find_budget(model: Seq2Seq, corpus: PreparedCorpus, ranks: Ranks) -> int:
 
 
 def by_trial(model: Seq2Seq, batches: Batches, most: int) -> int:
-    """Double the budget while a batch of the longest pairs can be learned from."""
-    # What Adam will keep of each weight takes its room now.
+    """Double the budget while a batch of the longest pairs fits."""
+    # Reserve the memory of Adam's means.
     kept = [torch.empty_like(weight) for weight in model.parameters() for _ in range(2)]
     budget = LEAST
     while 2 * budget <= most and _fits(model, batches, 2 * budget):
@@ -147,16 +147,16 @@ def by_trial(model: Seq2Seq, batches: Batches, most: int) -> int:
 
 
 def by_measure(model: Seq2Seq, batches: Batches, most: int, free: int) -> int:
-    """See how many tokens ``free`` bytes hold, by what a batch of the longest pairs keeps."""
+    """Compute how many tokens fit into ``free`` bytes, from a batch of the longest pairs."""
     each = TEMPORARY * bytes_per_token(model, batches)
     held = int(SHARE * max(0, free - _states(model)) / each)
     return 1 << max(LEAST, min(held, most)).bit_length() - 1
 
 
 def bytes_per_token(model: Seq2Seq, batches: Batches) -> float:
-    """Measure what a batch of the longest pairs keeps for the backward pass, bytes a token."""
+    """Measure what a batch of the longest pairs keeps for the backward pass, in bytes per token."""
     pairs = longest(batches, PROBE)
-    kept: dict[int, int] = {}  # bytes by address: a tensor may be kept in several places
+    kept: dict[int, int] = {}  # bytes by address: a tensor may be kept several times
 
     def count(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
@@ -171,12 +171,12 @@ def bytes_per_token(model: Seq2Seq, batches: Batches) -> float:
 
 
 def _states(model: Seq2Seq) -> int:
-    """Return the bytes kept of all weights beside them: a gradient, Adam's two, one to save."""
+    """Return the bytes kept besides all weights: gradients, Adam's two means, a copy to save."""
     return 4 * sum(weight.nbytes for weight in model.parameters())
 
 
 def longest(batches: Batches, tokens: int) -> Pairs:
-    """Return the longest pairs that make a batch; the same ones again where they are too few."""
+    """Return the longest pairs that fill a batch, repeated if there are too few."""
     usable = batches.usable
     pairs = usable[np.argsort(-batches.widths(usable), kind="stable")]
     count = max(1, tokens // int(batches.widths(pairs[:1])[0]))
@@ -184,21 +184,20 @@ def longest(batches: Batches, tokens: int) -> Pairs:
 
 
 def _fits(model: Seq2Seq, batches: Batches, tokens: int) -> bool:
+    fits = True
     try:
         _learn(model, batches, longest(batches, tokens))
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         fits = False
-    else:
-        fits = True
     model.zero_grad(set_to_none=True)
     release_memory(model.device)
     return fits
 
 
 def _learn(model: Seq2Seq, batches: Batches, pairs: Pairs) -> None:
-    """Make a gradient and forget it."""
+    """Compute a gradient and drop it."""
     loss = loss_of(model, inputs_of(batches.collate(pairs), model.device))
     autograd.backward(loss.objective / max(1, loss.tokens))
     model.zero_grad(set_to_none=True)

@@ -1,4 +1,4 @@
-"""Checkpoints: a folder each, whole or not there; the last few are kept, and the best weights."""
+"""Checkpoints, one folder each, written atomically; the last few and the best weights are kept."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from torch import Tensor
 from nmtflex.errors import RunError
 from nmtflex.files import atomic_folder, read_json, remove_folder, write_json
 from nmtflex.model.seq2seq import Seq2Seq
-from nmtflex.runs.run import RunFolder, update_of
+from nmtflex.runs.folder import RunFolder, update_of
 from nmtflex.runs.weights import load_tensors, load_weights, model_tensors, save_tensors
 from nmtflex.training.adam import Adam, first_state
 from nmtflex.training.progress import Progress
 
-ADAM = {"step", "exp_avg", "exp_avg_sq"}  # what the optimiser keeps of a weight
+ADAM = {"step", "exp_avg", "exp_avg_sq"}  # the optimiser's state of a weight
 WEIGHTS, TRAINER, PROGRESS = "weights.safetensors", "trainer.safetensors", "progress.json"
-CHECKSUM = "sha256"  # in the progress, of all else there
+CHECKSUM = "sha256"  # in the progress, of everything else in it
 
 
 def save_checkpoint(
@@ -37,13 +37,11 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint, then delete all but the last ``keep``.
 
-    ``random`` are the random generators of other processes; see ``training.joining``.
-
-    A validation changes no tensor, so where this update was saved before it, what it adds to the
-    progress is all that is written.
+    ``random`` has the random generators of other processes; see ``training.joining``. If this
+    update was saved before its validation, which changes no tensor, only the progress is written.
 
     Raises:
-        OSError: The disk is full, say; the checkpoints before stay as they were.
+        OSError: The disk is full, say; earlier checkpoints stay as they were.
     """
     path = folder.checkpoints / f"update-{progress.update:08d}"
     about = {"update": str(progress.update)}
@@ -60,10 +58,10 @@ def save_checkpoint(
 
 
 def check_room(folder: RunFolder, model: Seq2Seq) -> None:
-    """Check, before a training begins, that its disk holds a checkpoint and the best weights.
+    """Check, before a training begins, that a checkpoint and the best weights fit on its disk.
 
     Raises:
-        RunError: It does not; names what is free and what they take.
+        RunError: They do not; names the bytes free and needed.
     """
     weights = list(model.parameters())
     trained = sum(weight.nbytes for weight in weights if weight.requires_grad)
@@ -85,12 +83,12 @@ def read_progress(path: Path) -> dict[str, Any]:
     """Read the progress of a checkpoint, a folder of ``RunFolder.updates``, as plain numbers.
 
     Raises:
-        RunError: It is damaged. (An older one has no checksum, and is taken as it is.)
+        RunError: It is damaged. (Older ones have no checksum, and are accepted.)
     """
     values = read_json(path / PROGRESS, RunError)
     written = values.pop(CHECKSUM, None)
     if written is not None and written != _checksum(values):
-        raise RunError(f"{path / PROGRESS} is damaged: not what its checksum was made of")
+        raise RunError(f"{path / PROGRESS} is damaged: it does not match its checksum")
     return values
 
 
@@ -99,7 +97,7 @@ def _checksum(values: dict[str, Any]) -> str:
 
 
 def last_rate(folder: RunFolder) -> float:
-    """Return the learning rate at which a run's training stands.
+    """Return the current learning rate of a run's training.
 
     Raises:
         RunError: The run has no checkpoint, or its last one is damaged.
@@ -114,9 +112,9 @@ def last_rate(folder: RunFolder) -> float:
 
 
 def clear_leftovers(folder: RunFolder) -> None:
-    """Delete what a training that was killed while writing left under temporary names.
+    """Delete the temporary files of a training that was killed while writing.
 
-    The caller holds the run's lock: nobody else writes.
+    The caller holds the run's lock, so no other process writes.
     """
     files = (folder.config, folder.metrics, folder.commands)
     names = [f".{file.name}.*" for file in files]
@@ -129,15 +127,15 @@ def clear_leftovers(folder: RunFolder) -> None:
 
 
 def save_best(folder: RunFolder, model: Seq2Seq, about: dict[str, str]) -> None:
-    """Write the weights that translate, by default."""
+    """Write the weights that translation uses."""
     save_tensors(folder.best, model_tensors(model), about)
 
 
 def load_checkpoint(path: Path, model: Seq2Seq, optimizer: Adam) -> Progress:
-    """Restore weights, optimiser and random numbers; return how far the training was.
+    """Restore weights, optimiser and random numbers; return the progress.
 
     Raises:
-        RunError: Something is missing, truncated or of another model.
+        RunError: A part is missing, truncated or of another model.
     """
     try:
         load_weights(path / WEIGHTS, model)

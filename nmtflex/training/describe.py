@@ -1,4 +1,4 @@
-"""What ``config.json`` says of a run: its effective options, its data and the versions."""
+"""The ``config.json`` of a run: its effective options, its data and the versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import nmtflex
 from nmtflex.config import RUN_FORMAT, DeviceConfig, LoopConfig, ModelConfig
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.files import file_hash
-from nmtflex.runs.run import Run
+from nmtflex.runs.opening import Run
 
 
 class Options(NamedTuple):
@@ -31,13 +31,13 @@ def describe(
     """Return the ``config.json`` of a training.
 
     Args:
-        corpus: What it trains on.
-        options: ``--batch-tokens auto`` is a number in them.
+        corpus: The training data.
+        options: With a number for ``--batch-tokens auto``.
         data: From ``describe_data``.
         base: Run whose best weights it starts from.
-        processes: That share it.
+        processes: How many share it.
     """
-    origin = {"base": file_hash(base.folder.best)} if base else {}  # wherever it is moved to
+    origin = {"base": file_hash(base.folder.best)} if base else {}  # even if it is moved
     return {
         "format": RUN_FORMAT,
         "nmtflex": nmtflex.__version__,

@@ -1,4 +1,4 @@
-"""What a person sees while training: a live bar in a terminal, a line now and then elsewhere."""
+"""What the user sees while training: a live bar in a terminal, otherwise a line now and then."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from rich.text import Text
 from nmtflex.text.visible import visible
 from nmtflex.training.validation import Sample, Validation
 
-QUIET_SECONDS = 30.0  # between lines where there is no terminal
+QUIET_SECONDS = 30.0  # between lines if there is no terminal
 BLOCKS = "▁▂▃▄▅▆▇█"
 CURVE = 40  # characters, at most
-LONGEST = 200  # characters of a sentence in a log; an untrained model can go on for long
+LONGEST = 200  # characters of a sentence in a log; an untrained model may write long ones
 LEAST_BAR = 10  # characters
 
 
 class _Still:
-    """What is drawn once for a width of the terminal.
+    """Content that is rendered once per width of the terminal.
 
-    The bar below it moves ten times a second, and a training is not to wait for its display.
+    The bar below it moves ten times a second, and the training should not wait for that.
 
     Args:
         content: What to draw.
@@ -46,7 +46,7 @@ class _Still:
         self._segments: list[Segment] = []
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw, or repeat what was drawn."""
+        """Render, or repeat the last rendering."""
         if options.max_width != self._width:
             self._width = options.max_width
             self._segments = list(console.render(self._content, options))
@@ -57,7 +57,7 @@ class _Bar(Progress):
     """A progress bar under the last validation.
 
     Args:
-        console: Where to.
+        console: Where it is drawn.
     """
 
     validated: RenderableType | None = None
@@ -74,13 +74,13 @@ class _Bar(Progress):
         super().__init__(*self._every, console=console, disable=not console.is_terminal)
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Return what is drawn, from above."""
+        """Return what is drawn, from the top."""
         if self.validated is not None:
             yield self.validated
         yield from super().get_renderables()
 
     def make_tasks_table(self, tasks: Iterable[Task]) -> Table:
-        """Return the bar; where it is narrow, without what matters least."""
+        """Return the bar, without the least important columns if it is narrow."""
         tasks = list(tasks)
         columns = list(self._every)
         for column in self._least:
@@ -91,7 +91,7 @@ class _Bar(Progress):
         return super().make_tasks_table(tasks)
 
     def _width(self, column: ProgressColumn, tasks: Iterable[Task]) -> int:
-        """Return the characters that a column takes at least."""
+        """Return the minimum width of a column, in characters."""
         if isinstance(column, BarColumn):
             return LEAST_BAR
         return max((self._console.measure(column(task)).maximum for task in tasks), default=0)
@@ -101,10 +101,10 @@ class Display:
     """Progress of a training on standard error.
 
     Args:
-        console: Where to.
+        console: Where it is shown.
         total: Updates of the whole training.
-        done: Updates before this sitting.
-        history: BLEU of the validations before this sitting.
+        done: Updates before this start.
+        history: BLEU of the validations before this start.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Display:
             "", total=total, completed=done, epoch="epoch 1", speed="", loss="", norm=""
         )
         self.marked = time.monotonic()
-        self.first: tuple[int, float] | None = None  # update of this sitting, and when it was done
+        self.first: tuple[int, float] | None = None  # update since the start, and its time
         self.tokens = 0
         self.speed = 0.0
 
@@ -131,9 +131,9 @@ class Display:
         self.bar.stop()
 
     def advance(self, epoch: int, update: int, tokens: int, loss: float, norm: float) -> None:
-        """Show an update: its target tokens, loss a token in nats, gradient norm.
+        """Show an update: its target tokens, loss per token in nats, gradient norm.
 
-        The first one is not measured: what must be compiled is compiled in it.
+        The first one is not timed, since it includes compilation.
         """
         now = time.monotonic()
         passed, left = now - self.marked, ""
@@ -161,12 +161,12 @@ class Display:
             self.line("  ".join(filter(None, (*where, *numbers.values(), left))))
 
     def working(self, epoch: int, update: int, words: str = "") -> None:
-        """Show how far something is that takes long inside an update or after it.
+        """Show the progress of something slow inside or after an update.
 
         Args:
             epoch: Of the training.
-            update: The last one that was made.
-            words: What is being done, and how much of it is done; none at its end.
+            update: The last one.
+            words: What is being done, and how much of it; empty at its end.
         """
         if self.live:
             shown = ", ".join(filter(None, (f"epoch {epoch}", words)))
@@ -176,19 +176,19 @@ class Display:
             self.pause()
 
     def pause(self) -> None:
-        """Keep time spent on something else, a validation say, out of the speed."""
+        """Leave the time of something else, a validation say, out of the speed."""
         self.marked, self.tokens = time.monotonic(), 0
 
     def validation(self, text: str, result: Validation) -> None:
         """Show a validation: its numbers in words, and some translations.
 
         In a terminal the translations stay above the bar, with a curve of BLEU so far and the
-        perplexity, which falls while BLEU is still 0; elsewhere they are lines.
+        perplexity, which falls while BLEU is still 0; otherwise they are printed as lines.
         """
         self.scores.append(result.bleu)
         self.line(text)
         if self.live:
-            room = (self.console.height - 5) // 4  # for the bar and some lines of what was before
+            room = (self.console.height - 5) // 4  # leaves some lines of earlier output
             samples = result.samples[: max(0, room)]
             self.bar.validated = _Still(_validated(self.scores, result.perplexity, samples))
             return
@@ -218,9 +218,9 @@ def _validated(scores: Sequence[float], perplexity: float, samples: Sequence[Sam
 
 
 def sparkline(values: Sequence[float], width: int = CURVE) -> str:
-    """Return a curve a character high, from the least value to the greatest.
+    """Return a curve one character high, from the least value to the greatest.
 
-    Of more values than it is wide, the last of each stretch is drawn.
+    If there are more values than columns, the last one of each stretch is drawn.
     """
     count = min(width, len(values))
     drawn = [values[len(values) * (place + 1) // count - 1] for place in range(count)]

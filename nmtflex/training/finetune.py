@@ -9,7 +9,7 @@ from nmtflex.config import DeviceConfig, FinetuneConfig
 from nmtflex.corpus.store import open_prepared
 from nmtflex.errors import DataError, OptionError
 from nmtflex.ranks import Ranks
-from nmtflex.runs.run import Run, load_run
+from nmtflex.runs.opening import Run, load_run
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.training.checkpoint import last_rate
 from nmtflex.training.describe import Options
@@ -20,15 +20,15 @@ from nmtflex.training.start import make_trainer
 def open_finetuning(
     config: FinetuneConfig, device: DeviceConfig, ranks: Ranks | None = None
 ) -> Trainer:
-    """Make the run folder of a finetuning or open an unfinished one, and return what trains it.
+    """Make the run folder of a finetuning or open an unfinished one, and return its trainer.
 
-    Shu and Nakayama, section 3.2: after a training, eq. 9 asks for a large gate, so that fewer
-    positions pass the threshold. The optimiser is fresh. Every process of ``ranks`` reads the base.
+    Shu and Nakayama, section 3.2: after a training, eq. 9 rewards large gates, so that fewer
+    positions are below the threshold. The optimiser is fresh. All processes read the base run.
 
     Raises:
         DataError: The prepared folder cannot be read, or was not made with the run's pipeline.
         OptionError: ``--beta`` or ``--tau`` for a mechanism without a gate, say.
-        RunError: The base run is none, or damaged.
+        RunError: The base is not a run, or is damaged.
     """
     base = load_run(config.base_run, DeviceConfig(device="cpu"))
     if config.run.resolve() == config.base_run.resolve():
@@ -45,7 +45,7 @@ def open_finetuning(
 
 
 def _check_pipeline(config: FinetuneConfig, found: TextPipeline, ours: TextPipeline) -> None:
-    """Check that the data was made by the pipeline that the weights know.
+    """Check that the data was made with the base run's pipeline.
 
     Raises:
         DataError: It was not.
@@ -58,10 +58,10 @@ def _check_pipeline(config: FinetuneConfig, found: TextPipeline, ours: TextPipel
 
 
 def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
-    """Fill in what follows from the base run.
+    """Fill in the defaults that depend on the base run.
 
     Raises:
-        OptionError: What is asked for needs a gate.
+        OptionError: An option needs a gate.
     """
     gated = base.model.gated
     kind = base.model_config.attention.kind
@@ -87,6 +87,6 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
     data = values["data"]
     if config.data is None and not (isinstance(data, str) and Path(data).is_dir()):
         raise OptionError(
-            f"{config.base_run} was trained on {data}, which is not there; give --data"
+            f"{config.base_run} was trained on {data}, which does not exist; give --data"
         )
     return FinetuneConfig.from_dict(values)

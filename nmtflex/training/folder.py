@@ -9,7 +9,7 @@ from typing import Any
 
 from nmtflex.errors import DataError, RunError
 from nmtflex.files import atomic_folder, check_contained, is_free, write_json
-from nmtflex.runs.run import RunFolder, read_run_config
+from nmtflex.runs.folder import RunFolder, read_run_config
 from nmtflex.training.checkpoint import clear_leftovers
 from nmtflex.training.describe import Options
 from nmtflex.training.joining import processes_of
@@ -17,7 +17,7 @@ from nmtflex.training.same_options import check_same
 
 
 class LockedFolder(RunFolder):
-    """A run folder that no other training opens while this object, or its process, lives.
+    """A run folder locked against other trainings while this object, or its process, lives.
 
     Args:
         path: The folder.
@@ -28,7 +28,7 @@ class LockedFolder(RunFolder):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._lock = (path / ".lock").open("a")  # it holds nothing, whatever it is a link to
+        self._lock = (path / ".lock").open("a")  # opened to append: nothing is written
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -41,7 +41,7 @@ class LockedFolder(RunFolder):
 def open_folder(
     path: Path, prepared: Path, config: dict[str, Any], options: Options
 ) -> LockedFolder:
-    """Make a run folder, or open one and check that it is of this training.
+    """Make a run folder, or open one and check that it belongs to this training.
 
     Args:
         path: The folder.
@@ -51,8 +51,8 @@ def open_folder(
 
     Raises:
         OptionError: The run has other options.
-        RunError: The folder is no run, is damaged, or another process trains it.
-        DataError: The prepared folder has links out of it.
+        RunError: The folder is not a run, is damaged, or another process trains it.
+        DataError: The prepared folder has links to outside.
     """
     if is_free(path):
         _make(path, prepared, config)

@@ -1,4 +1,4 @@
-"""The gradient of an update, in pieces where the memory does not hold it whole."""
+"""The gradient of an update, in pieces if it does not fit into memory at once."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from nmtflex.ranks import Ranks
 from nmtflex.training.memory import is_out_of_memory, release_memory
 from nmtflex.training.tensors import Feed, loss_of
 
-ROUNDING = 1e-6  # that torch.nn.utils adds to a norm before it divides by it
+ROUNDING = 1e-6  # added by torch.nn.utils to a norm before dividing by it
 
 
 @dataclass(slots=True)
 class Sums:
-    """What an update's pairs add up to, over all processes."""
+    """Sums over an update's pairs, over all processes."""
 
-    tokens: int = 0  # target tokens, end-of-sentence counted
+    tokens: int = 0  # target tokens, including the end of sentence
     objective: float = 0.0  # nats
     cross_entropy: float = 0.0
     gate: float = 0.0  # over sentences, of their mean gate
     sentences: int = 0
-    splits: int = 0  # batches halved for want of memory
+    splits: int = 0  # batches halved because memory ran out
     left_out: int = 0  # pairs too large even alone
 
 
@@ -43,9 +43,9 @@ class Gradients:
         beta: Weight of the mean gate.
         ranks: Processes that share the pairs; each is left with the gradient of all.
         tau: Penalty threshold.
-        largest: Most tokens of a piece, padding counted, that memory is thought to hold; larger
-            ones are cut before they are tried. None for no limit.
-        show: Called before each piece with the number done and the number of all.
+        largest: Estimated most tokens of a piece, padding included, that fit into memory; larger
+            ones are split before they are tried. None for no limit.
+        show: Called before each piece with the numbers of pieces done and in all.
     """
 
     model: Seq2Seq
@@ -60,20 +60,20 @@ class Gradients:
     feed: Feed = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read pairs to where the model is."""
+        """Open the feed to the model's device."""
         self.feed = Feed(self.batches, self.model.device)
 
     def of(self, chosen: list[Pairs], following: list[Pairs] | None = None) -> Sums:
-        """Make the gradient of the objective of batches of pairs, divided by their tokens.
+        """Compute the gradient of the objective of batches of pairs, divided by their tokens.
 
-        Where memory does not suffice, the batch is halved and the update begun again: the
-        objective is a sum over pairs divided by the tokens of the update, so that its gradient is
-        the same up to rounding, however it is cut. A pair too large even alone is left out, and
-        its tokens are not counted. The first process then has the pairs that any left out.
+        If memory runs out, the batch is halved and the update starts again: the objective is a sum
+        over pairs divided by the tokens of the update, so the gradient does not depend on the
+        split, up to rounding. A pair too large even alone is left out, and its tokens are not
+        counted; the first process then has the left-out pairs of all.
 
         Args:
             chosen: The pairs of each batch.
-            following: Those of the next update, the first of which is read while a GPU computes.
+            following: Those of the next update; the first one is read while a GPU computes.
         """
         tokens = self.batches.target_tokens(chosen)
         own = self._own(self._shared(chosen), tokens, self._shared(following or [])[:1])
@@ -93,13 +93,13 @@ class Gradients:
         return [pairs for pairs in map(self.ranks.share, chosen) if len(pairs)]
 
     def _own(self, pieces: list[Pairs], tokens: int, following: list[Pairs]) -> Sums:
-        """Make the gradient of this process's pairs, in as many pieces as memory asks for."""
+        """Compute the gradient of this process's pairs, in as many pieces as memory needs."""
         self.left_out = []
         splits = 0
         pieces = [piece for pairs in pieces for piece in self._cut(pairs)]
         while True:
             sums = Sums()
-            # Weights may hold part of the gradient of what failed.
+            # A failed attempt may have left part of a gradient.
             self.model.zero_grad(set_to_none=True)
             failed = self._first_failing(pieces, tokens, sums, following)
             if failed is None:
@@ -115,7 +115,7 @@ class Gradients:
                 del pieces[failed]
 
     def _cut(self, pairs: Pairs) -> list[Pairs]:
-        """Halve a batch until memory is thought to hold each piece."""
+        """Halve a batch until each piece should fit into memory."""
         tokens = len(pairs) * int(self.batches.widths(pairs).max())
         if self.largest is None or tokens <= self.largest or len(pairs) == 1:
             return [pairs]
@@ -124,7 +124,7 @@ class Gradients:
     def _first_failing(
         self, pieces: list[Pairs], tokens: int, sums: Sums, following: list[Pairs]
     ) -> int | None:
-        """Add the gradients of all pieces; return the number of one that memory does not hold."""
+        """Add the gradients of all pieces; return the index of one that exceeds memory."""
         for number, pairs in enumerate(pieces):
             self.show(number, len(pieces))
             try:
@@ -153,9 +153,9 @@ class Gradients:
 
 
 def clip_gradient(model: nn.Module, limit: float) -> float:
-    """Scale the gradient down where its norm is above a limit, 0 for none; return what it was.
+    """Scale the gradient down if its norm exceeds a limit (0: never); return the norm before.
 
-    As ``torch.nn.utils.clip_grad_norm_``, which multiplies a gradient below the limit by 1.
+    Like ``torch.nn.utils.clip_grad_norm_``, which multiplies a gradient below the limit by 1.
     """
     grads = [weight.grad for weight in model.parameters() if weight.grad is not None]
     if not grads:

@@ -1,8 +1,8 @@
-"""How several processes begin a training alike, and what each keeps for itself.
+"""How several processes begin a training in the same state, and what each keeps for itself.
 
-The run folder is the first process's: it alone reads and writes it, and the others get weights,
-optimiser and progress from it, so that machines need not share a file system for it. What differs
-between processes are the random numbers of dropout.
+Only the first process reads and writes the run folder; the others get weights, optimiser and
+progress from it, so that machines need not share a file system. Only the random numbers of dropout
+differ between processes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nmtflex.training.describe import Options
 from nmtflex.training.progress import Progress
 from nmtflex.training.same_options import NOT_COMPARED
 
-MOST_PROCESSES = 1 << 16  # that a run is believed to have begun with
+MOST_PROCESSES = 1 << 16  # more in a config.json means that it is damaged
 
 
 def join(
@@ -36,17 +36,17 @@ def join(
     trainer_file: Path | None,
     seed: int,
 ) -> Progress:
-    """Bring all processes to where the first one is; return its progress.
+    """Bring all processes to the first one's state; return its progress.
 
-    A process whose random numbers are in the checkpoint goes on with them. Where there were fewer
-    processes when it was written, others begin with new ones: dropout masks differ then.
+    A process whose random numbers are in the checkpoint restores them. If the checkpoint was
+    written by fewer processes, the others begin with new ones: dropout masks differ then.
 
     Args:
         ranks: The processes.
-        model: In the first one, with the weights to go on from.
-        optimizer: In the first one, with the state to go on from.
+        model: In the first process, with the restored weights.
+        optimizer: In the first process, with the restored state.
         progress: The first one's counts.
-        trainer_file: The checkpoint's tensors beside the weights; None at the start of a training.
+        trainer_file: The checkpoint's tensors besides the weights; None at the start of a training.
         seed: The run's.
 
     Raises:
@@ -80,7 +80,7 @@ def _spread_optimizer(ranks: Ranks, optimizer: Adam) -> None:
 def _set_random(
     saved: dict[str, list[int]], rank: int, entropy: list[int], device: torch.device
 ) -> None:
-    """Go on with a process's own random numbers, or begin with new ones.
+    """Restore a process's own random numbers, or begin with new ones.
 
     Raises:
         RunError: They are damaged.
@@ -95,7 +95,7 @@ def _set_random(
     except (RuntimeError, TypeError) as error:
         raise RunError(
             f"the last checkpoint's random numbers of process {rank} are damaged: {error}; delete "
-            f"its folder to go on from the checkpoint before it"
+            f"its folder to resume from the one before"
         ) from error
 
 
@@ -117,8 +117,8 @@ def random_states(ranks: Ranks, device: torch.device) -> dict[str, Tensor]:
 def whole_batches(config: LoopConfig, processes: int) -> LoopConfig:
     """Return the loop's options with the budget of all processes together.
 
-    A run keeps the batches that it began with, whatever the number of processes that go on with
-    it: its updates mean the same, and a position in the epoch too.
+    A run keeps the batches that it began with for any number of processes that resume it, so that
+    its updates and the position in the epoch keep their meaning.
 
     Args:
         config: Its budget is one process's.
@@ -130,10 +130,10 @@ def whole_batches(config: LoopConfig, processes: int) -> LoopConfig:
 
 
 def processes_of(config: dict[str, Any], where: Path) -> int:
-    """Return how many processes a run began with, by its ``config.json``.
+    """Return how many processes a run began with, from its ``config.json``.
 
     Raises:
-        RunError: That is no number of processes.
+        RunError: The number is invalid.
     """
     processes = config.get("processes", 1)
     if type(processes) is not int or not 1 <= processes <= MOST_PROCESSES:
@@ -148,21 +148,21 @@ def check_same_data(ranks: Ranks, fingerprint: str, folder: Path) -> None:
     """Check that every process reads the same prepared data.
 
     Raises:
-        DataError: This one's is not the first one's.
+        DataError: This process's data differs.
     """
     if ranks.from_first(fingerprint) != fingerprint:
         raise DataError(
-            f"{folder} is not the data of the first process; copy it to this machine anew"
+            f"{folder} is not the data of the first process; copy it to this machine again"
         )
 
 
 def check_same_options(ranks: Ranks, options: Options) -> None:
-    """Check that every process has the first one's options, but for folders and threads.
+    """Check that every process has the first one's options, except folders and threads.
 
-    A process that does not see the run's folder takes nothing from it.
+    A process that cannot see the run's folder takes no options from it.
 
     Raises:
-        OptionError: This one's differ.
+        OptionError: This process's options differ.
     """
     model, loop, device = options
     own = {**flattened(model.to_dict()), **loop.to_dict(), "dtype": device.dtype}
@@ -173,5 +173,5 @@ def check_same_options(ranks: Ranks, options: Options) -> None:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in differing)
         raise OptionError(
             f"process {ranks.rank} has other options than the first one ({flags}); give them on "
-            f"every machine that does not see the run's folder"
+            f"every machine that cannot see the run's folder"
         )

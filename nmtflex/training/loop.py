@@ -1,7 +1,7 @@
 """The training loop.
 
-The loop holds no state but ``Progress`` and tensors: what to do next follows from them alone, so a
-training that was cut off goes on, bit for bit, as if it never had been.
+The loop's only state is ``Progress`` and tensors, so an interrupted training resumes bit for bit as
+if it had never stopped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nmtflex.errors import StoppedError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.heap import give_back
 from nmtflex.ranks import Ranks
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import save_best, save_checkpoint
 from nmtflex.training.display import Display
@@ -31,15 +31,15 @@ from nmtflex.training.setbacks import Setbacks, explained, is_sound, stopped
 from nmtflex.training.signals import StopSignals
 from nmtflex.training.validation import Validation, Validator
 
-TIDY_EVERY = 20  # updates between two times that free memory is given back
-Check = Callable[[], None]  # raises where training must stop
+TIDY_EVERY = 20  # updates between two calls of ``give_back``
+Check = Callable[[], None]  # raises if training must stop
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Trainer:
     """Trains a model on a prepared corpus."""
 
-    config: LoopConfig  # its batches are those of all processes together
+    config: LoopConfig  # its batches are of all processes together
     folder: RunFolder  # where everything is written
     model: Seq2Seq
     optimizer: Adam  # over the weights that are trained
@@ -51,16 +51,16 @@ class Trainer:
     setbacks: Setbacks
     integrity: Integrity  # of the prepared folder
     ranks: Ranks  # processes that share the work; they hold the same weights and progress
-    notes: list[str]  # for a person, before the training begins
+    notes: list[str]  # for the user, before the training begins
 
     def total_updates(self) -> int:
-        """Estimate the updates of the whole training (exact where they are counted)."""
+        """Estimate the updates of the whole training (exact with ``--updates``)."""
         if self.config.updates:
             return self.config.updates
         return (self.config.last_epoch or 0) * math.ceil(len(self.order) / self.config.accumulate)
 
     def finished(self) -> bool:
-        """Whether no update is left to make."""
+        """Whether no update is left."""
         progress, config = self.progress, self.config
         if self.out_of_patience():
             return True
@@ -83,7 +83,7 @@ class Trainer:
         return self.progress.position >= len(self.order)
 
     def _validation_due(self) -> bool:
-        """Whether the weights as they are must be validated before going on."""
+        """Whether the current weights must be validated first."""
         progress = self.progress
         if progress.validated_update < 0:
             return True
@@ -98,13 +98,13 @@ class Trainer:
         return (at_epochs and self._epoch_done()) or self.finished()
 
     def train(self, display: Display, metrics: Metrics | None) -> None:
-        """Train to the end; processes that are not the first have no metrics to write.
+        """Train to the end; only the first process has metrics to write.
 
         Raises:
-            StoppedError: A signal came; the state is saved.
+            StoppedError: A signal arrived; the state is saved.
             RunError: Too many updates in a row were skipped; the state is saved. Or the disk is
-                full, or memory short; the last checkpoint stays.
-            DataError: The prepared folder was changed under the run.
+                full, or memory ran out; the last checkpoint stays.
+            DataError: The prepared folder has changed.
         """
         progress = self.progress
 
@@ -121,7 +121,7 @@ class Trainer:
                     self._save()
                     raise StoppedError(
                         f"stopped by {received.name} at update {progress.update}; "
-                        f"the state is saved in {self.folder.path}; the same command goes on",
+                        f"the state is saved in {self.folder.path}; the same command resumes",
                         received,
                     )
 
@@ -167,7 +167,7 @@ class Trainer:
             self._log_training(metrics, norm if math.isfinite(norm) else None)
 
     def _stop_if_stuck(self) -> None:
-        """Save and raise ``RunError`` where too many updates in a row were skipped."""
+        """Save and raise ``RunError`` if too many updates in a row were skipped."""
         progress, limit = self.progress, self.config.bad_updates
         if progress.skipped_in_row >= limit:
             progress.skipped_in_row = 0  # the same command may try as many again
@@ -175,9 +175,9 @@ class Trainer:
             raise stopped(self.folder, progress.update, limit)
 
     def _step(self, chosen: list[Pairs], following: list[Pairs]) -> tuple[Sums, float]:
-        """Descend along the mean gradient a token of batches, if it and the loss are finite.
+        """Update the weights by the mean gradient per token, if it and the loss are finite.
 
-        The batches ``following`` are those of the next update. Returns sums over the pairs, and the
+        ``following`` are the batches of the next update. Returns sums over the pairs, and the
         gradient's norm.
         """
         progress, config = self.progress, self.config
@@ -237,7 +237,7 @@ class Trainer:
         progress.validation_seconds += spent
         progress.validated_update = progress.update
         progress.validated_seconds = progress.seconds
-        best = progress.update > 0 and self._judge(result)  # where it starts from is no result
+        best = progress.update > 0 and self._judge(result)  # the initial weights do not count
         self.schedule.end_validation(progress)
         if result is not None:
             self._log(
@@ -265,14 +265,14 @@ class Trainer:
         display.pause()
 
     def _judge(self, result: Validation | None) -> bool:
-        """Tell whether these are the best weights so far; without validation data the last are.
+        """Whether these are the best weights so far; without validation data the last ones are.
 
-        Of the same BLEU, which is often 0 in the first epochs, less perplexity is better.
+        At equal BLEU, which is often 0 in the first epochs, lower perplexity is better.
         """
         progress = self.progress
         score = perplexity = None
         if result is not None:
-            # NaN would be better than anything.
+            # NaN would win every comparison.
             perplexity = math.inf if math.isnan(result.perplexity) else result.perplexity
             score = result.bleu if self.config.best_by == "bleu" else -perplexity
             before = progress.best_score
@@ -286,11 +286,11 @@ class Trainer:
         return True
 
     def _save(self) -> None:
-        self.integrity.check()  # what was learned from other data is not kept
+        self.integrity.check()  # weights learned from other data are not saved
         self.progress.saved_seconds = self.progress.seconds
         random = random_states(self.ranks, self.model.device)
         if self.ranks.first:
             save_checkpoint(
                 self.folder, self.model, self.optimizer, self.progress, self.config.keep, random
             )
-        self.ranks.from_first()  # nobody goes on, or says that it is saved, before it is
+        self.ranks.from_first()  # all processes wait until it is saved

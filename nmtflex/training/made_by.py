@@ -1,4 +1,4 @@
-"""Which command made a run, by its ``config.json``; no torch is needed to know it."""
+"""The command that made a run, from its ``config.json``, without torch."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def check_made_by(path: Path, config: dict[str, Any], command: str) -> None:
     made = maker_of(config)
     if made == "average":
         raise RunError(
-            f"{path} was made by nmtflex average and has no training to resume; go on from it with "
-            f"nmtflex finetune, in another --run"
+            f"{path} was made by nmtflex average and has no training to resume; continue "
+            f"from it with nmtflex finetune, in another --run"
         )
     if made != command:
         raise OptionError(
-            f"{path} was made by nmtflex {made}; resume it by that, or give another --run"
+            f"{path} was made by nmtflex {made}; resume it with that, or give another --run"
         )

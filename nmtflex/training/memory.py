@@ -1,4 +1,4 @@
-"""Not enough memory: how it is told from other errors, and how much there is."""
+"""Recognising errors of exhausted memory, and measuring free memory."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import torch
 WORDS = re.compile(
     "can't allocate memory"  # torch's allocator of the CPU
     "|bad_alloc"  # C++'s own
-    # oneDNN's, which has no other words for it; without a descriptor it is the shape that it lacks.
+    # oneDNN's only message for it; one about a primitive descriptor means a bad shape.
     "|could not create a (primitive(?! descriptor)|memory object)"
-    "|out of memory"  # of CUDA, from where it is not an OutOfMemoryError
+    "|out of memory"  # CUDA's, if it is not an OutOfMemoryError
     "|CUBLAS_STATUS_ALLOC_FAILED"
 )
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory was asked for and there was none."""
+    """Whether an error means that memory ran out."""
     if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
         return True
     if isinstance(error, OSError):
@@ -30,7 +30,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def release_memory(device: torch.device) -> None:
-    """Give what a failed attempt left back to the device."""
+    """Return the memory of a failed attempt to the device."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
 
@@ -45,8 +45,8 @@ def free_memory(device: torch.device) -> int:
 def available_memory(root: Path = Path("/")) -> int:
     """Return the bytes that this process may still take on the CPU.
 
-    The least of what the machine has, what its control groups allow (version 2, those around its
-    own too) and what ``ulimit -v`` leaves of its addresses. ``root`` has the system's files.
+    The minimum of the machine's memory, the limits of its control groups (version 2, including
+    parents) and the address space left by ``ulimit -v``. ``root`` has the system's files.
     """
     page = os.sysconf("SC_PAGE_SIZE")
     found = [page * os.sysconf("SC_PHYS_PAGES")]
@@ -54,7 +54,7 @@ def available_memory(root: Path = Path("/")) -> int:
     found += [1024 * int(count) for name, count, *_ in words if name == "MemAvailable:"]
     for group in _control_groups(root):
         limit, used = (_lines(group / f"memory.{name}") for name in ("max", "current"))
-        if limit and used and limit[0].isdecimal():  # "max" where there is no limit
+        if limit and used and limit[0].isdecimal():  # "max" if there is no limit
             found.append(int(limit[0]) - int(used[0]))
     addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
     taken = _lines(root / "proc/self/statm")
@@ -64,7 +64,7 @@ def available_memory(root: Path = Path("/")) -> int:
 
 
 def _control_groups(root: Path) -> list[Path]:
-    """Return the folder of this process's control group and those of the groups around it."""
+    """Return the folders of this process's control group and of its parents."""
     top, lines = root / "sys/fs/cgroup", _lines(root / "proc/self/cgroup")
     names = [line.removeprefix("0::/") for line in lines if line[:2] == "0:"]
     own = top / (names[0] if names else "")
@@ -72,7 +72,7 @@ def _control_groups(root: Path) -> list[Path]:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines of a file of the system; none where there is no such file."""
+    """Return the lines of a system file; none if there is no such file."""
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except OSError:

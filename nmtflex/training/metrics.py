@@ -1,4 +1,4 @@
-"""What a training reports: ``metrics.csv`` and TensorBoard events, row by row."""
+"""Writing ``metrics.csv`` and TensorBoard events, row by row."""
 
 from __future__ import annotations
 
@@ -10,21 +10,11 @@ from typing import Self
 from torch.utils.tensorboard import SummaryWriter
 
 from nmtflex.files import atomic_file
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 
 COLUMNS = (
-    "update",
-    "epoch",
-    "seconds",
-    "target_tokens",
-    "split",
-    "loss",
-    "perplexity",
-    "bleu",
-    "learning_rate",
-    "gradient_norm",
-    "gate_mean",
-    "cps",
+    *("update", "epoch", "seconds", "target_tokens", "split", "loss", "perplexity", "bleu"),
+    *("learning_rate", "gradient_norm", "gate_mean", "cps"),
 )
 NOT_CHARTED = ("update", "split")
 
@@ -34,7 +24,7 @@ class Metrics:
 
     Args:
         folder: The run.
-        rows: Rows that the checkpoint knows; later ones, of a training cut off, are dropped.
+        rows: Rows known to the checkpoint; later ones of an interrupted training are dropped.
         update: Optimiser steps done.
     """
 
@@ -51,14 +41,14 @@ class Metrics:
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        # Where the disk is full, closing fails once more, and would hide what happened first.
+        # If the disk is full, closing fails too, and would hide the first error.
         with contextlib.suppress(OSError) if error else contextlib.nullcontext():
             self.file.close()
         with contextlib.suppress(OSError) if error else contextlib.nullcontext():
             self.events.close()
 
     def write(self, split: str, values: dict[str, float | int | None]) -> None:
-        """Add a row; None and what is not given stay empty."""
+        """Add a row; None and missing values stay empty."""
         row = {"split": split, **{k: v for k, v in values.items() if v is not None}}
         line = io.StringIO()
         csv.DictWriter(line, COLUMNS, lineterminator="\n").writerow(row)

@@ -1,4 +1,4 @@
-"""How far a training has come: all that resuming needs beside tensors."""
+"""The progress of a training: all that resuming needs besides tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-LIMIT = 2**63  # nothing counts so far
+LIMIT = 2**63  # counters are smaller
 OPTIONAL = ("best_score", "best_perplexity")
 SIGNED = ("validated_update", "best_score", "window_loss")
 
@@ -17,13 +17,13 @@ class Progress:
     """Counters of a training; plain numbers, kept with each checkpoint."""
 
     rate: float  # learning rate now
-    update: int = 0  # optimiser steps, those skipped counted
-    epoch: int = 1  # passes begun
+    update: int = 0  # optimiser steps, including skipped ones
+    epoch: int = 1  # passes started
     position: int = 0  # batches done in this epoch
-    seconds: float = 0.0  # in training and validation, over all sittings
-    target_tokens: int = 0  # end-of-sentence counted
+    seconds: float = 0.0  # in training and validation, over all starts
+    target_tokens: int = 0  # including the end of sentence
     validation_seconds: float = 0.0  # of those, in validation
-    validated_update: int = 0  # the last validation; -1 where the start is to be validated
+    validated_update: int = 0  # the last validation; -1 if the initial weights must be validated
     validated_seconds: float = 0.0
     saved_seconds: float = 0.0  # the last checkpoint
     best_score: float | None = None  # BLEU, or minus perplexity
@@ -38,8 +38,8 @@ class Progress:
     window_sentences: int = 0
     skipped: int = 0  # updates without a finite loss and gradient; they changed no weight
     skipped_in_row: int = 0  # of those, the last ones
-    batches_split: int = 0  # halvings of batches that memory did not hold
-    pairs_left_out: int = 0  # that it did not hold even alone
+    batches_split: int = 0  # halvings of batches that did not fit into memory
+    pairs_left_out: int = 0  # too large even alone
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types."""
@@ -47,7 +47,7 @@ class Progress:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Progress:
-        """Rebuild from ``to_dict``; what is unknown, missing or no number raises ``TypeError``."""
+        """Rebuild from ``to_dict``; unknown, missing or invalid values raise ``TypeError``."""
         found = cls(**values)
         for field in dataclasses.fields(cls):
             value = getattr(found, field.name)
@@ -59,5 +59,5 @@ class Progress:
             else:
                 sound = type(value) is float and least <= value
             if not sound:
-                raise TypeError(f"{field.name!r} is {value!r}, which no training counts to")
+                raise TypeError(f"{field.name!r} is {value!r}, which is out of range")
         return found

@@ -1,4 +1,4 @@
-"""Going on from the last checkpoint that is whole."""
+"""Resuming from the last undamaged checkpoint."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from pathlib import Path
 from nmtflex.errors import RunError
 from nmtflex.files import remove_folder
 from nmtflex.model.seq2seq import Seq2Seq
-from nmtflex.runs.run import RunFolder, update_of
+from nmtflex.runs.folder import RunFolder, update_of
 from nmtflex.runs.weights import load_tensors
 from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import TRAINER, load_checkpoint
 from nmtflex.training.progress import Progress
 
-DAMAGED = ".damaged"  # ends the name of a checkpoint that is no longer counted
+DAMAGED = ".damaged"  # suffix of a checkpoint that is set aside
 
 
 @dataclass
 class Resumed:
-    """Where a training goes on from."""
+    """The state from which a training resumes."""
 
     progress: Progress
-    trainer_file: Path | None = None  # the checkpoint's tensors beside the weights
-    notes: list[str] = field(default_factory=list)  # for a person: a line a damaged checkpoint
+    trainer_file: Path | None = None  # the checkpoint's tensors besides the weights
+    notes: list[str] = field(default_factory=list)  # for the user: one per damaged checkpoint
 
 
 def resume(folder: RunFolder, model: Seq2Seq, optimizer: Adam) -> Resumed | None:
-    """Restore the last checkpoint that is whole.
+    """Restore the last undamaged checkpoint.
 
-    Damaged ones after it are renamed, as the training is to write these updates again; nothing is
-    renamed before a whole one is found.
+    Damaged ones after it are renamed, since the training will write these updates again; but only
+    once an undamaged one is found.
 
     Returns:
-        How far the training was; None where no checkpoint was written yet.
+        The state; None if there is no checkpoint yet.
 
     Raises:
-        RunError: There are checkpoints, and none is whole.
+        RunError: All checkpoints are damaged.
     """
     faults: dict[Path, RunError] = {}
     for checkpoint in reversed(folder.updates()):
@@ -50,24 +50,24 @@ def resume(folder: RunFolder, model: Seq2Seq, optimizer: Adam) -> Resumed | None
     if not faults:
         return None
     raise RunError(
-        f"{'; '.join(map(str, faults.values()))}; no checkpoint of {folder.path} is whole: copy "
-        f"them anew from where the run was made, go on from {folder.best.name} with nmtflex "
-        f"finetune, or begin anew in another --run"
+        f"{'; '.join(map(str, faults.values()))}; all checkpoints of {folder.path} are damaged: "
+        f"copy them again from the original run, continue from {folder.best.name} with nmtflex "
+        f"finetune, or start again in another --run"
     )
 
 
 def judge_by(progress: Progress, best_by: str, best: Path) -> None:
-    """Restate the best score in the terms of ``--best-by``, which may have changed.
+    """Convert the best score to ``--best-by``, which may have changed.
 
-    BLEU is never below 0 and minus a perplexity always is, which tells what a score was.
+    BLEU is never below 0 and minus a perplexity always is, so the sign shows what a score was.
 
     Args:
         progress: Changed in place.
         best_by: ``bleu`` or ``perplexity``.
-        best: The best weights, which carry their BLEU.
+        best: The best weights, whose metadata has their BLEU.
 
     Raises:
-        RunError: That file is damaged or gone.
+        RunError: That file is damaged or missing.
     """
     score = progress.best_score
     if score is None or (score < 0) == (best_by == "perplexity"):
@@ -80,16 +80,16 @@ def judge_by(progress: Progress, best_by: str, best: Path) -> None:
     try:
         progress.best_score = float(about["bleu"])
     except (KeyError, ValueError) as error:
-        raise RunError(f"{best} says no BLEU; go on with --best-by perplexity") from error
+        raise RunError(f"{best} has no BLEU; resume with --best-by perplexity") from error
 
 
 def _set_aside(checkpoint: Path, fault: RunError, whole: Path) -> str:
-    """Take a damaged checkpoint out of the count; say so."""
+    """Rename a damaged checkpoint; return a note."""
     aside = checkpoint.with_name(checkpoint.name + DAMAGED)
     if aside.exists():
         remove_folder(aside)
     checkpoint.rename(aside)
     return (
-        f"{fault}; it is now {aside.name}, which may be deleted, and the training goes on from "
+        f"{fault}; it is now {aside.name}, which may be deleted, and the training resumes from "
         f"the one before it, update {update_of(whole):,}"
     )

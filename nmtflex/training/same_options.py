@@ -1,4 +1,4 @@
-"""What an unfinished run was made with, against what it is to go on with."""
+"""Comparing the options of an unfinished run with those given to resume it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from nmtflex.config import Config, Variant, is_kind, options_of
 from nmtflex.config.words import option_words, plain_default
 from nmtflex.errors import OptionError, RunError
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 from nmtflex.training.describe import Options
 from nmtflex.training.made_by import check_made_by, maker_of
 
-NOT_COMPARED = ("data", "run", "base_run")  # folders may move; what they hold is compared instead
+NOT_COMPARED = ("data", "run", "base_run")  # folders may move; their content is compared instead
 
 
 def check_same(
     folder: RunFolder, before: dict[str, Any], config: dict[str, Any], options: Options
 ) -> None:
-    """Refuse to resume under other options than the run was made with; name each.
+    """Refuse to resume with other options than the run was made with; name each.
 
     Args:
         folder: The run.
@@ -34,8 +34,8 @@ def check_same(
     check_made_by(folder.path, before, maker_of(config))
     if before.get("base") != config.get("base"):
         raise OptionError(
-            f"{folder.path} did not begin with the weights that {config['train']['base_run']} has "
-            f"now; give the run that it was finetuned from, or another --run"
+            f"{folder.path} did not start from the present weights of "
+            f"{config['train']['base_run']}; give its base run, or another --run"
         )
     faults: list[str] = []
     for section, group in options._asdict().items():
@@ -43,21 +43,21 @@ def check_same(
         if not isinstance(old, dict):
             raise RunError(f"{folder.config}: damaged: no {section!r} section")
         faults += dict.fromkeys(_changes(type(group), old, config[section]))
-    # What a younger version notes of the data follows from the fingerprint.
+    # Newer versions note more of the data, which follows from the fingerprint.
     had = before.get("data", {})
     if any(had.get(name) != config["data"][name] for name in had or config["data"]):
         faults.append("the prepared data is not the data it was trained on")
     if faults:
         raise OptionError(
-            f"{folder.path} is a run with other options: {'; '.join(faults)}; leave out what is to "
-            f"stay as it was, or give another --run"
+            f"{folder.path} is a run with other options: {'; '.join(faults)}; leave out what "
+            f"should stay unchanged, or give another --run"
         )
 
 
 def _changes(group: type[Config], old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
-    """Say of each option that changed what it was and what it is now, as a command line would."""
+    """Describe each changed option, before and now, as on a command line."""
     for name, (plain, option) in options_of(group).items():
-        had = old.get(name, plain_default(group, name))  # an option younger than the run
+        had = old.get(name, plain_default(group, name))  # an option newer than the run
         now = new[name]
         if is_kind(plain, Variant) and isinstance(had, dict) and had.get("kind") == now["kind"]:
             yield from _changes(plain.variants()[now["kind"]], had, now)

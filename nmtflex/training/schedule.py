@@ -12,8 +12,8 @@ class Schedule:
     """Decides the learning rate. All its state is in the progress: the rate and the counts.
 
     Args:
-        halve_from: The rate is halved at the start of this epoch and of each later one; 0 never.
-        plateau: The rate is halved after so many validations without a new best; 0 never.
+        halve_from: The rate is halved at the start of this epoch and of each later one; 0: never.
+        plateau: The rate is halved after this many validations without a new best; 0: never.
     """
 
     halve_from: int = 0

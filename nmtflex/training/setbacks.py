@@ -1,4 +1,4 @@
-"""What goes wrong in a training and does not end it, and how it is told where it does."""
+"""Setbacks that a training survives, and the error messages of those that end it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from nmtflex.corpus.places import name_pairs
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import RunError
 from nmtflex.files import is_full
-from nmtflex.runs.run import RunFolder, update_of
+from nmtflex.runs.folder import RunFolder, update_of
 from nmtflex.training.gradients import Sums
 from nmtflex.training.memory import is_out_of_memory
 from nmtflex.training.progress import Progress
 
 
 class Setbacks:
-    """Counts the updates that brought nothing, and what memory did not hold.
+    """Counts skipped updates, and batches and pairs that did not fit into memory.
 
     Args:
-        corpus: Whose pairs are named.
-        progress: Where they are counted.
+        corpus: To name pairs.
+        progress: Holds the counts.
     """
 
     def __init__(self, corpus: PreparedCorpus, progress: Progress) -> None:
@@ -32,12 +32,12 @@ class Setbacks:
     def count(
         self, chosen: Sequence[Pairs], left_out: Sequence[int], sums: Sums, norm: float
     ) -> Iterator[str]:
-        """Count what was wrong with the update just made or skipped; yield a line for each.
+        """Count the setbacks of the update just made or skipped; yield a line for each.
 
         Args:
             chosen: The pairs of its batches.
             left_out: Those too large even alone.
-            sums: What the others add up to.
+            sums: Sums over the others.
             norm: The gradient's norm.
         """
         progress = self.progress
@@ -76,7 +76,7 @@ def is_sound(sums: Sums, norm: float) -> bool:
 
 
 def stopped(folder: RunFolder, update: int, limit: int) -> RunError:
-    """Return the error of too many updates in a row that brought nothing."""
+    """Return the error for too many skipped updates in a row."""
     return RunError(
         f"update {update:,} was the last of {limit} in a row that were skipped (--bad-updates "
         f"{limit}); the state is saved in {folder.path}, with the weights before them: look at the "
@@ -87,18 +87,18 @@ def stopped(folder: RunFolder, update: int, limit: int) -> RunError:
 
 @contextlib.contextmanager
 def explained(folder: RunFolder, progress: Progress) -> Iterator[None]:
-    """Say of a full disk or a lack of memory where the training stands, and what to do.
+    """Turn errors of a full disk or exhausted memory into messages with progress and remedy.
 
     Raises:
-        RunError: In the place of such an error; others pass.
+        RunError: Instead of such an error; others pass.
     """
     try:
         yield
     except BrokenPipeError:
-        raise  # nobody listens
+        raise  # the reader of the output is gone
     except OSError as error:
         what = f"{error.filename}: " if error.filename else f"{folder.path}: "
-        remedy = "make room" if is_full(error) else "mend that"
+        remedy = "make room" if is_full(error) else "fix that"
         raise RunError(
             f"{what}{error.strerror or error}; {_standing(folder, progress)}: {remedy} and give "
             f"the same command again"
@@ -114,10 +114,10 @@ def explained(folder: RunFolder, progress: Progress) -> Iterator[None]:
 
 
 def _standing(folder: RunFolder, progress: Progress) -> str:
-    """Say how far the training was and what of it is kept."""
+    """Return how far the training was and what is saved."""
     kept = folder.updates()
     last = (
-        f"the last checkpoint, of update {update_of(kept[-1]):,}, is whole"
+        f"the last checkpoint, of update {update_of(kept[-1]):,}, is intact"
         if kept
         else "no checkpoint was written yet"
     )

@@ -1,4 +1,4 @@
-"""Starting a training, or going on with one."""
+"""Starting a training, or resuming one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from nmtflex.model.build import build_model, outlined
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.runs.device import open_device, storage_dtype
-from nmtflex.runs.run import Run, RunFolder
+from nmtflex.runs.folder import RunFolder
+from nmtflex.runs.opening import Run
 from nmtflex.runs.threshold import threshold_value
 from nmtflex.runs.weights import load_weights
 from nmtflex.training.adam import Adam
@@ -40,7 +41,7 @@ def open_training(
     device_config: DeviceConfig,
     ranks: Ranks | None = None,
 ) -> Trainer:
-    """Make a run folder or open an unfinished one, and return what trains it.
+    """Make a run folder or open an unfinished one, and return its trainer.
 
     Args:
         model_config: The model.
@@ -51,7 +52,7 @@ def open_training(
     Raises:
         DataError: The prepared folder has no training data or cannot be read.
         OptionError: The options do not fit the data, or differ from those of the run.
-        RunError: The folder is there and is no run, or its checkpoint is damaged.
+        RunError: The folder exists and is not a run, or its checkpoint is damaged.
     """
     options = Options(model_config, train_config, device_config)
     return make_trainer(open_prepared(train_config.data), options, train_config.lr, ranks=ranks)
@@ -128,7 +129,7 @@ def make_trainer(
 
 
 def _check_corpus(options: Options, corpus: PreparedCorpus) -> None:
-    """Check what the options ask of the corpus."""
+    """Check that the corpus has what the options need."""
     if "train" not in corpus.splits or not corpus.store("train", "source").lengths.any():
         raise DataError(f"{corpus.folder} has no training data; preprocess with --train")
     if "valid" not in corpus.splits:
@@ -136,7 +137,7 @@ def _check_corpus(options: Options, corpus: PreparedCorpus) -> None:
         if options.train.patience or options.train.plateau:
             raise OptionError(f"--patience and --plateau count validations, {why}")
         if options.train.best_by == "perplexity":
-            raise OptionError(f"--best-by perplexity is that of validations, {why}")
+            raise OptionError(f"--best-by perplexity needs validations, {why}")
     source, target = corpus.pipeline.source.vocabulary, corpus.pipeline.target.vocabulary
     if options.model.tie_embeddings == "all" and source.tokens != target.tokens:
         raise OptionError(
@@ -148,7 +149,7 @@ def _check_corpus(options: Options, corpus: PreparedCorpus) -> None:
 def _build(
     options: Options, data: dict[str, Any], place: torch.device, ranks: Ranks
 ) -> tuple[Seq2Seq, list[torch.nn.Parameter]]:
-    """Build the model on its device, once it is known to fit; return its trained weights too.
+    """Build the model on its device, if it fits; return it and its trained weights.
 
     Raises:
         OptionError: It does not fit, or ``--freeze`` matches nothing.
@@ -165,14 +166,14 @@ def _build(
 
 
 def _largest_batch(batches: Batches, order: list[Pairs]) -> int:
-    """Return the tokens of the largest batch, padding counted."""
+    """Return the tokens of the largest batch, padding included."""
     return max((len(pairs) * int(batches.widths(pairs).max()) for pairs in order), default=0)
 
 
 def _notes(
     corpus: PreparedCorpus, given: Options, config: LoopConfig, largest: int, fitting: int | None
 ) -> Iterator[str]:
-    """Say what a person should know before the training begins.
+    """Yield notes for the user before the training begins.
 
     The largest batch of a process has ``largest`` tokens; memory holds ``fitting``, if fewer.
     """

@@ -30,7 +30,7 @@ class Inputs(NamedTuple):
 
 def inputs_of(batch: Batch, device: torch.device) -> Inputs:
     """Put a batch on a device, without waiting for a GPU."""
-    # Where words are is asked of the CPU's copy: the processor would have to wait for a GPU's.
+    # The places of words come from the CPU's copy: reading a GPU's would make the CPU wait.
     places = np.flatnonzero(batch.target_out)
     source, target_in, target_out, on_device = (
         upload(torch.from_numpy(array), device)
@@ -69,11 +69,11 @@ class Feed:
         return inputs_of(self.batches.collate(pairs), self.device)
 
     def prepare(self, pairs: Pairs) -> None:
-        """Read a batch while a GPU computes; a CPU has nothing to gain from it."""
+        """Read a batch while a GPU computes; for a CPU there is nothing to gain."""
         if not as_on_gpu(self.device):
             return
         try:
             self._ready = pairs, inputs_of(self.batches.collate(pairs), self.device)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
-                raise  # what memory does not hold is dealt with when it is taken
+                raise  # a batch that does not fit into memory fails again in ``take``

@@ -11,7 +11,7 @@ from nmtflex.errors import OptionError
 
 
 def trainable(model: nn.Module, patterns: list[str]) -> list[nn.Parameter]:
-    """Keep the weights whose names match from changing; return the others, each once.
+    """Freeze the weights whose names match; return the others, each once.
 
     Raises:
         OptionError: A pattern matches nothing, or nothing is left to train.

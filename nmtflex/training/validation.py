@@ -20,16 +20,15 @@ from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks, merge
 from nmtflex.training.tensors import inputs_of, loss_of
 
-CHUNK = 512  # sentences translated between two looks at the signals, where there are several
-# processes. A translation is cut where it is so much longer than its reference: an untrained model
-# writes on to the limit of the search, 3 x source + 20 tokens, and its validation would take longer
-# than its training.
+CHUNK = 512  # sentences translated between two checks of the signals, with several processes
+# A translation is cut at 2 x reference + 10 tokens: an untrained model writes up to the limit of
+# the search, 3 x source + 20 tokens, and its validation would take longer than its training.
 TIMES, MORE = 2, 10
 SAMPLES = 3  # sentences shown, the same ones each time
 
 
 class Sample(NamedTuple):
-    """A sentence to look at: raw lines."""
+    """A sentence to show: raw lines."""
 
     source: str
     reference: str
@@ -39,7 +38,7 @@ class Sample(NamedTuple):
 class Validation(NamedTuple):
     """Scores of the validation split."""
 
-    loss: float  # cross-entropy a target token, nats
+    loss: float  # cross-entropy per target token, nats
     perplexity: float
     bleu: float
     signature: str
@@ -48,7 +47,7 @@ class Validation(NamedTuple):
     samples: tuple[Sample, ...]
 
     def in_words(self) -> str:
-        """Return the numbers for a person to read."""
+        """Return the numbers as text for the user."""
         text = f"perplexity {self.perplexity:.2f}  BLEU {self.bleu:.2f}"
         if self.gate is not None and self.cps is not None:
             text += f"  gate {self.gate:.3f}  CPS {self.cps:.2f}"
@@ -61,7 +60,7 @@ class Validator:
     Args:
         corpus: Has a split ``valid``.
         beam: Beam size.
-        batch_tokens: Most tokens of a batch, padding counted.
+        batch_tokens: Most tokens of a batch, padding included.
         tau: Threshold under which a gated mechanism is validated.
         ranks: Processes that share the work.
     """
@@ -94,14 +93,14 @@ class Validator:
         check: Callable[[], None],
         show: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> Validation:
-        """Score the model, left in evaluation mode.
+        """Score the model, which is left in evaluation mode.
 
-        All processes get the same scores; the samples are the first one's alone.
+        All processes get the same scores; only the first one gets samples.
 
         Args:
-            model: What to score.
-            check: Called between batches; it may raise.
-            show: Called between batches with the sentences translated, and with those of the split.
+            model: The one to score.
+            check: Called between batches; may raise.
+            show: Called between batches with the numbers of sentences translated and in all.
         """
         model.eval()
         show(0, len(self.sources))
@@ -128,7 +127,7 @@ class Validator:
     def _teacher_forced(
         self, model: Seq2Seq, check: Callable[[], None]
     ) -> tuple[float, float | None]:
-        """Return the cross-entropy a token and the mean gate, if there is one."""
+        """Return the cross-entropy per token and the mean gate, if there is one."""
         total = gates = 0.0
         tokens = sentences = 0
         for batch in self.batches.in_order():
@@ -151,7 +150,7 @@ class Validator:
     ) -> tuple[list[list[str]], Tally]:
         """Return the translations' words, and the count of score computations.
 
-        Processes other than the first return nothing of either.
+        Only the first process returns anything in them.
         """
         translator = Translator(
             [model.limited(Limits(self.tau))], self.pipeline, self.search, BatchConfig()
@@ -184,7 +183,7 @@ class Validator:
 
 
 def _samples(sources: Sequence[str], references: Sequence[str]) -> dict[int, tuple[str, str]]:
-    """Choose sentences to show, spread over the split: places, with source and reference."""
+    """Choose sentences to show, spread over the split: their indices, sources and references."""
     usable = [place for place, line in enumerate(sources) if line.strip()]
     count = min(SAMPLES, len(usable))
     places = [usable[len(usable) * number // count] for number in range(count)]

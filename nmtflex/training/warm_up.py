@@ -1,8 +1,7 @@
-"""Everything that numba compiles on first use, compiled ahead.
+"""Compiling ahead everything that numba compiles on first use.
 
-What is compiled follows from what is called, and with arrays of which types. So nothing is listed
-here that would have to be kept up to date: tiny models of every kind are trained for a step, and
-translate a line, as a user's own would.
+What is compiled depends on the functions called and the types of their arguments. So instead of a
+list to maintain, tiny models of every kind are trained for a step and translate a line.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ def _train(attention: AttentionConfig, device: DeviceConfig, **options: Any) -> 
 
 
 def _sort() -> None:
-    """Sort pairs as a corpus of many millions is."""
+    """Sort pairs in the way of a corpus of many millions."""
     lengths = np.array([3, 1, 2, 3], np.int32)
     shuffled_by_length(lengths, lengths, np.random.default_rng(1))
 

@@ -163,7 +163,7 @@ def test_json_of_synthetic(command_line, at_home):
         (["RUN", "--unk", "UNK"], "--unk UNK has no effect: the search on ids is timed"),
         (["RUN", "--tau", "0.5"], "--tau 0.5 needs a run with flexible attention"),
         (["RUN", "--split", "train"], "has no split 'train'; there is test"),
-        (["nowhere"], "nowhere: no such folder, so no run"),
+        (["nowhere"], "nowhere: no such run folder"),
     ],
 )
 def test_refused(command_line, tiny_run, arguments, words):

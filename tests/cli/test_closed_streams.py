@@ -15,7 +15,7 @@ import pytest
         ("--version >&-", (1, "", "nmtflex: error: standard output is closed\n")),
         ("--version 2>&-", (0, "nmtflex", "")),
         ("--nonsense 2>&-", (2, "", "")),
-        ("translate x <&- >&-", (1, "", "nmtflex: error: x: no such folder, so no run\n")),
+        ("translate x <&- >&-", (1, "", "nmtflex: error: x: no such run folder\n")),
     ],
 )
 def test_it_ends_without_a_traceback(arguments, expected):

@@ -267,7 +267,7 @@ def test_no_run_at_all(command_line, tmp_path):
     for arguments in ((), ("--sentence", "a"), ("--kind", "encoding")):
         result = command_line("plot", tmp_path / "missing", *arguments)
         assert result.code == 1
-        assert f"{tmp_path / 'missing'}: no such folder, so no run" in result.err
+        assert f"{tmp_path / 'missing'}: no such run folder" in result.err
 
 
 def test_sentences_that_are_not_there(command_line, tiny_run):

@@ -86,4 +86,4 @@ def test_a_run_given_twice(command_line, tiny_run):
 def test_no_run(command_line, tmp_path):
     result = command_line("report", tmp_path / "nothing", *ONE_THREAD)
     assert result.code == 1
-    assert f"{tmp_path / 'nothing'}: no such folder, so no run" in result.err
+    assert f"{tmp_path / 'nothing'}: no such run folder" in result.err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nmtflex.cli.train import _best, _validations
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 from nmtflex.training.metrics import COLUMNS
 from nmtflex.training.progress import Progress
 

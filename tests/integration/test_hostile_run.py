@@ -85,7 +85,7 @@ def test_a_resumed_training_writes_nothing_outside_its_run(command_line, hostile
     before = contents(home)
     outcome = resume(command_line, hostile)
     assert outcome.code == 1
-    assert f"{link} is a link that leads out of {hostile / 'run'}; put what it" in outcome.err
+    assert f"{link} is a link out of {hostile / 'run'}; replace it" in outcome.err
     assert contents(home) == before
 
 
@@ -103,7 +103,7 @@ def test_nothing_outside_a_prepared_folder_is_copied_into_a_run(command_line, ho
     options = ("--run", hostile / "new", *MODEL, *LOOP)
     outcome = command_line("train", hostile / "prepared", *options)
     assert outcome.code == 1
-    assert f"{link} is a link that leads out of {hostile / 'prepared'}" in outcome.err
+    assert f"{link} is a link out of {hostile / 'prepared'}" in outcome.err
     assert not (hostile / "new").exists()
 
 
@@ -112,7 +112,7 @@ def test_nothing_outside_a_run_is_copied_into_an_average(command_line, hostile) 
     link.symlink_to(hostile.parent / "home")
     outcome = command_line("average", hostile / "run", "--last", 1)
     assert outcome.code == 1
-    assert f"{link} is a link that leads out of {hostile / 'run'}" in outcome.err
+    assert f"{link} is a link out of {hostile / 'run'}" in outcome.err
 
 
 def test_a_sweep_writes_nothing_outside_the_run(command_line, hostile) -> None:
@@ -121,7 +121,7 @@ def test_a_sweep_writes_nothing_outside_the_run(command_line, hostile) -> None:
     link.symlink_to(hostile.parent / "home" / ".profile")
     outcome = command_line("sweep", hostile / "run", "--split", "valid", "--tau", "inf", *PLACE)
     assert outcome.code == 1
-    assert f"{link} is a link that leads out of {hostile / 'run'}" in outcome.err
+    assert f"{link} is a link out of {hostile / 'run'}" in outcome.err
     assert (hostile.parent / "home" / ".profile").read_text() == "precious\n"
 
 
@@ -155,7 +155,9 @@ def test_a_base_run_that_says_nothing_of_its_training(command_line, hostile) -> 
     path.write_text(json.dumps(config))
     outcome = command_line("finetune", hostile / "run", "--run", hostile / "new", *PLACE)
     assert outcome.code == 2
-    assert f"{hostile / 'run'} was trained on None, which is not there; give --data" in outcome.err
+    assert (
+        f"{hostile / 'run'} was trained on None, which does not exist; give --data" in outcome.err
+    )
 
 
 def test_a_message_obeys_no_terminal_and_ends(command_line, hostile) -> None:
@@ -181,7 +183,7 @@ def test_a_file_without_end_is_not_read(command_line, hostile, name) -> None:
     options = ("-i", hostile / "valid.lo", *PLACE)
     outcome = command_line("translate", hostile / "run", *options)
     assert outcome.code == 1
-    assert f"{link} is no file but a device or a pipe; remove it" in outcome.err
+    assert f"{link} is not a file but a device or a pipe; remove it" in outcome.err
 
 
 def test_prepared_files_without_end_are_not_read(command_line, hostile) -> None:
@@ -190,7 +192,7 @@ def test_prepared_files_without_end_are_not_read(command_line, hostile) -> None:
     link.symlink_to("/dev/zero")
     outcome = command_line("train", hostile / "prepared", "--run", hostile / "new")
     assert outcome.code == 1
-    assert f"{link} is no file but a device or a pipe" in outcome.err
+    assert f"{link} is not a file but a device or a pipe" in outcome.err
 
 
 def test_a_pipeline_without_end_is_not_taken_over(command_line, hostile) -> None:
@@ -202,4 +204,4 @@ def test_a_pipeline_without_end_is_not_taken_over(command_line, hostile) -> None
         "--like", hostile / "run", "--out", hostile / "again",
     )  # fmt: skip
     assert outcome.code == 1
-    assert f"{like} is no file but a device or a pipe" in outcome.err
+    assert f"{like} is not a file but a device or a pipe" in outcome.err

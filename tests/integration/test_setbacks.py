@@ -206,7 +206,7 @@ def test_no_memory_in_pytorch_is_one_line_anywhere(command_line, tiny_run, monke
     def fail(*_):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9")
 
-    monkeypatch.setattr("nmtflex.decoding.translator.load_run", fail)
+    monkeypatch.setattr("nmtflex.decoding.opening.load_run", fail)
     outcome = command_line("eval", tiny_run)
     assert outcome.code == 1
     assert outcome.err == (
@@ -250,7 +250,7 @@ def test_no_memory_elsewhere_is_one_line(train, command_line, made, tmp_path, mo
     assert (
         "nmtflex: error: not enough memory outside a batch's gradient (DefaultCPUAllocator: can't "
         "allocate memory: you tried to allocate 9); the training stopped at update 10, and the "
-        "last checkpoint, of update 10, is whole: free some memory, or in another --run lower "
+        "last checkpoint, of update 10, is intact: free some memory, or in another --run lower "
         "--batch-tokens or --valid-beam, and give the command again\n"
     ) in outcome.err
 

@@ -77,8 +77,8 @@ TRAINING = [
     ),
     Mutant(
         CHECKPOINT,
-        '"state": {names.index(name): state for name, state in states.items()}',
-        '"state": {}',
+        "        if name in states\n",
+        "        if not states\n",
         "a resumed training has a fresh optimiser",
         KEPT,
     ),

@@ -106,7 +106,7 @@ def test_value_that_json_cannot_hold_keeps_the_old_file(tmp_path):
         (b"[1]", "not a JSON object"),
         (b"", "not valid JSON: "),
         (b'{"a": "\xff"}', "not valid JSON: "),
-        (b'{"a": ' + 10_000 * b"[", "not valid JSON that this program writes: nested too deep"),
+        (b'{"a": ' + 10_000 * b"[", "not valid JSON of this program: nested too deeply"),
         (b'{"a": ' + 9_000 * b"9" + b"}", "not valid JSON: Exceeds the limit"),
         (b'{"a": "\\ud800"}', "not valid JSON: 'utf-8' codec can't encode"),
     ],
@@ -180,7 +180,7 @@ def test_a_link_that_leads_out_is_named(tmp_path, name):
     (folder / name).symlink_to(os.path.relpath(there, (folder / name).parent))
     with pytest.raises(RunError) as caught:
         check_contained(folder, RunError)
-    assert str(caught.value).startswith(f"{folder / name} is a link that leads out of {folder}; ")
+    assert str(caught.value).startswith(f"{folder / name} is a link out of {folder}; ")
 
 
 def test_links_inside_and_around_a_folder_are_none_of_its_harm(tmp_path):
@@ -199,9 +199,9 @@ def test_what_can_be_read_without_end_is_named(tmp_path):
     (tmp_path / "b").symlink_to(tmp_path / "a")
     check_plain(tmp_path, DataError)
     (tmp_path / "a" / "zero").symlink_to("/dev/zero")
-    with pytest.raises(DataError, match=f"{tmp_path}/a/zero is no file but a device or a pipe"):
+    with pytest.raises(DataError, match=f"{tmp_path}/a/zero is not a file but a device or a pipe"):
         check_plain(tmp_path, DataError)
     (tmp_path / "a" / "zero").unlink()
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DataError, match=f"{tmp_path}/pipe is no file but a device or a pipe"):
+    with pytest.raises(DataError, match=f"{tmp_path}/pipe is not a file but a device or a pipe"):
         check_plain(tmp_path, DataError)

@@ -41,7 +41,7 @@ def test_without_local_numbers_all_are_on_one_machine(place):
         (("x", 2), "RANK is 'x', not a number"),
         ((0, -2), "WORLD_SIZE is '-2', not a number"),
         ((2, 2), "RANK 2 of WORLD_SIZE 2"),
-        ((1, 2, 1, 3), "LOCAL_WORLD_SIZE 3 do not go together"),
+        ((1, 2, 1, 3), "LOCAL_WORLD_SIZE 3 contradict"),
     ],
 )
 def test_what_makes_no_sense_is_named(place, values, message):
@@ -56,7 +56,7 @@ def test_what_one_process_does_is_refused_to_several(place):
     check_shared(["train", "prepared"])
     check_shared(["--", "translate", "run"])
     check_shared(["--version"])
-    with pytest.raises(OptionError, match="eval is the work of one process, and torchrun started"):
+    with pytest.raises(OptionError, match="eval runs in one process, but torchrun started"):
         check_shared(["eval", "run"])
 
 

@@ -96,5 +96,5 @@ def test_each_attempt_has_a_store_of_its_own():
 
 def test_a_process_that_does_not_come_is_not_waited_for_without_end(monkeypatch):
     monkeypatch.setattr(meeting, "PATIENCE", 0.1)
-    with pytest.raises(RuntimeError, match="not all 2 processes came"):
+    with pytest.raises(RuntimeError, match="not all 2 processes"):
         meet(HashStore(), 0, 2)

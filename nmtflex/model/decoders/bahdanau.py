@@ -74,7 +74,7 @@ class BahdanauDecoder(Decoder):
             self.word_size += deep.words.out_features
 
     def words(self, embedded: Tensor) -> Words:
-        """Return what words bring, beside the gates their side of the deep output."""
+        """Return the words' side of the gates and of the deep output."""
         words = super().words(embedded)
         if self.deep is None:
             return words

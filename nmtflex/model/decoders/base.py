@@ -1,10 +1,10 @@
-"""What decoders share: a step from a state and the previous word to the next word's vector.
+"""What decoders share: a step, from state and previous word to the vector that predicts the next.
 
 Legend: N hypotheses (or sentences in training), E embedding units, D decoder units, C context
-units, G gate units and whatever else a word brings into a step, O output units.
+units, G gate units and whatever else a word contributes to a step, O output units.
 
 The state is a flat tuple of tensors [N, ...]: the cells' parts from the bottom layer up, then what
-the decoder feeds itself, then the attention mechanism's own. The search reorders it blindly.
+the decoder feeds itself, then the attention mechanism's own. The search reorders its rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nmtflex.model.encoders.base import Encoded
 
 
 class Words(NamedTuple):
-    """What previous words bring into steps: of one step [N, .] or of all of them [B, T, .].
+    """What previous words contribute to one step [N, .] or to all steps [B, T, .].
 
     In decoding it is a table with a row for each word of the vocabulary.
     """
@@ -36,12 +36,12 @@ class Words(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a step of a decoder gives."""
+    """The result of a step of a decoder."""
 
     output: Tensor  # [N, O], from which the next word is predicted
     state: State  # [N, ...] each
-    gate: Tensor | None  # [N] of the attention mechanism, with gradient, where it has one
-    trace: Trace | None  # where it was asked for
+    gate: Tensor | None  # [N] of the attention mechanism, with gradient, if it has one
+    trace: Trace | None  # on request
 
 
 class Decoder(nn.Module, ABC):
@@ -66,13 +66,13 @@ class Decoder(nn.Module, ABC):
         self.bridge = Linear(summary_size, stack.state_size * size)
 
     def start(self, encoded: Encoded, limits: Limits = UNLIMITED) -> tuple[Any, State]:
-        """Return what is kept of a batch, and the state before the first step, a row a sentence.
+        """Return the memory of a batch and the state before the first step, one row per sentence.
 
         Each part of the cells' state is tanh(W summary).
 
         Args:
             encoded: A batch of sources.
-            limits: What the steps leave out.
+            limits: What the steps may skip.
 
         Raises:
             ValueError: There is a threshold, and the attention mechanism has no penalty.
@@ -87,11 +87,11 @@ class Decoder(nn.Module, ABC):
         return memory, (*parts, *self.start_fed(encoded), *attending)
 
     def start_fed(self, encoded: Encoded) -> State:
-        """Return what the decoder feeds itself before the first step: nothing, unless it does."""
+        """Return what the decoder feeds itself before the first step: nothing by default."""
         return ()
 
     def words(self, embedded: Tensor) -> Words:
-        """Return what words bring into a step, for one step, for all, or for all words.
+        """Return what words contribute to a step, for one step, all steps or all words.
 
         Args:
             embedded: [.., E].
@@ -108,14 +108,14 @@ class Decoder(nn.Module, ABC):
             memory: From ``start``.
             rows: [N], ascending: the sentence of each hypothesis; None for one each.
             state: From ``start`` or the step before.
-            words: What the previous words bring, a row a hypothesis.
+            words: Of the previous words, one row per hypothesis.
             trace: Whether to return the attention's trace.
         """
 
     def sequence(self, memory: Any, state: State, embedded: Tensor) -> tuple[Tensor, Tensor | None]:
         """Run over given words, one hypothesis a sentence.
 
-        Equal to ``step`` after step, which this is unless a decoder has a faster way.
+        Equal to repeated calls of ``step``, which is what it does unless overridden.
 
         Args:
             memory: From ``start``.
@@ -123,7 +123,7 @@ class Decoder(nn.Module, ABC):
             embedded: [B, T, E] of the words before each of T steps.
 
         Returns:
-            Output vectors [B, T, O], and the gates [B, T] where the attention has one.
+            Output vectors [B, T, O], and the gates [B, T] if attention has a gate.
         """
         words = self.words(embedded)  # all steps in one product
         outputs, gates = [], []

@@ -18,9 +18,9 @@ class LuongDecoder(Decoder):
     """Advance the cell first, attend with the new state, predict from both.
 
     Luong, Pham and Manning (2015), section 3, eq. 5-6 and 3.3; Britz, Guan and Luong (2017), eq.
-    5, state it without the tanh layer and without input feeding, which the switches give::
+    5, leave out the tanh layer and input feeding, which are options here::
 
-        h[t] = cell([i[t]; a[t-1]], h[t-1])          a[t-1] is left out without input feeding
+        h[t] = cell([i[t]; a[t-1]], h[t-1])          without input feeding: no a[t-1]
         c[t] = attention(h[t], i[t])
         a[t] = tanh(W [h[t]; c[t]])                  without the layer: [h[t]; c[t]], and the
                                                      context alone is fed
@@ -52,7 +52,7 @@ class LuongDecoder(Decoder):
         self.attentional = Product(joined, size, bias=False) if attentional else None
 
     def start_fed(self, encoded: Encoded) -> State:
-        """Return zeros: nothing was predicted yet."""
+        """Return zeros: nothing has been predicted yet."""
         return (encoded.summary.new_zeros(len(encoded.summary), self.fed_size),)
 
     def step(
@@ -70,7 +70,7 @@ class LuongDecoder(Decoder):
         return Step(output, (*cells, fed, *seen.state), seen.gate, seen.trace)
 
     def sequence(self, memory: Any, state: State, embedded: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Run over given words; without input feeding in all steps at once; see ``Decoder``."""
+        """Run over given words, without input feeding in all steps at once; see ``Decoder``."""
         if self.fed_size:
             return super().sequence(memory, state, embedded)
         count = self.stack.state_size

@@ -1,4 +1,4 @@
-"""What every encoder does: it reads a batch of sources.
+"""The base of the encoders, which read a batch of sources.
 
 Legend: B sentences, S source positions after padding, H units of a state.
 """
@@ -25,7 +25,7 @@ class Encoder(nn.Module, ABC):
 
     Args:
         embedding: Source embedding, V to E.
-        size: H, units of a state; nobody else computes it from options.
+        size: H, units of a state.
     """
 
     def __init__(self, embedding: nn.Embedding, size: int) -> None:
@@ -35,9 +35,9 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, source: Tensor, lengths: Tensor) -> Encoded:
-        """Read a batch; a sentence's result depends on nothing else in it.
+        """Read a batch; a sentence's result does not depend on the others.
 
         Args:
             source: [B, S] token ids, padded.
-            lengths: [B] tokens of each sentence, at least 1; on the CPU, wherever the source is.
+            lengths: [B] tokens of each sentence, at least 1; on the CPU.
         """

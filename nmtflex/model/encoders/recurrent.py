@@ -50,12 +50,12 @@ class RecurrentEncoder(Encoder):
         real = upload(lengths, source.device)
         mask = positions < real.unsqueeze(1)
         states = self.embedding(source)
-        # Sorted here and not by PyTorch, which would wait for a GPU at every layer.
+        # Sorted here, since PyTorch would wait for a GPU at every layer.
         falling, order = torch.sort(lengths, descending=True, stable=True)
         back = upload(torch.argsort(order), source.device)
         order = upload(order, source.device)
         for layer in self.layers:
-            # Packed, a sentence's result depends on nothing else in its batch.
+            # Packed, so that a sentence's result does not depend on the others.
             longest_first = self.dropout(states).index_select(0, order)
             packed = pack_padded_sequence(longest_first, falling, batch_first=True)
             output, last = _read(layer, packed)
@@ -67,9 +67,9 @@ class RecurrentEncoder(Encoder):
 
 
 def _filled_up(source: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Add sentences of padding until all tokens together, if not few, are a multiple of ``ROWS``.
+    """Add sentences of padding until the tokens, if at least ``ROWS``, are a multiple of ``ROWS``.
 
-    They are read in one product, for whose number of rows oneDNN keeps code (``kernels.heap``).
+    They are read in one product, and oneDNN keeps code for each number of rows (``ops.heap``).
 
     Args:
         source: [B, S].
@@ -85,12 +85,7 @@ def _filled_up(source: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _read(layer: nn.Module, packed: PackedSequence) -> tuple[PackedSequence, Any]:
-    """Run a recurrent layer in a format that it may have.
-
-    Under autocast, whatever its format, cuDNN's recurrent layers run in float16, for whose range no
-    loss is scaled here. On a GPU they run in float32 instead, and what follows has autocast's
-    format, as on the CPU.
-    """
+    """Run a recurrent layer; on a GPU under autocast in float32, as in ``without_autocast``."""
     kind = packed.data.device.type
     if not (torch.is_autocast_enabled(kind) and as_on_gpu(packed.data.device)):
         return layer(packed)

@@ -30,17 +30,17 @@ __all__ = [
 def make_source(keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
     """Lay out a batch's source for ``attend``, once before the first step.
 
-    Steps that read the same ``Source`` share one gradient of keys and values, made after all of
-    them (``gather`` says how): ask for the gradients of what came in here, not for those of the
+    Steps that read the same ``Source`` share one gradient of keys and values, computed after all of
+    them (see ``gather``): ask for the gradients of this function's arguments, not for those of the
     Source's own tensors.
 
     Args:
-        keys: [B, S, A], what a query is compared with.
-        values: [B, S, H], what is summed.
-        lengths: [B] real positions of each sentence, at least 1; the rest is never read.
+        keys: [B, S, A], compared with the queries.
+        values: [B, S, H], summed.
+        lengths: [B] real positions of each sentence, at least 1; padding is never read.
 
     Returns:
-        The source, in the format that the implementation computes in: on the CPU float32, or
+        The source, in the format of the computation: on the CPU float32, or
         float64 for float64 keys.
     """
     return implementation("attend", keys.device).make_source(keys, values, lengths)
@@ -58,9 +58,9 @@ def attend(
 ) -> Attended:
     """Attend once for each of N hypotheses, reading only the positions of its window.
 
-    In equations, for the positions start <= s < stop alone::
+    For the positions start <= s < stop only::
 
-        score(s)   = v . tanh(query + keys[s])           additive score, where v is given
+        score(s)   = v . tanh(query + keys[s])           additive score, if v is given
                    = query . keys[s]                     dot and general score
         penalty(s) = gate (s - focus)^2 / (2 sigma^2)    0 where none is given
         damping(s) = exp(-(s - centre)^2 / (2 sigma^2))  1 where none is given
@@ -68,16 +68,16 @@ def attend(
         context    = sum over s of weights(s) values[s]
         focus      = sum over s of weights(s) s
 
-    Hypothesis n reads sentence ``rows[n]`` of the source where it lies: nothing is copied for the
-    beam, and what is outside of a window changes nothing, NaN and infinity included. The softmax
-    runs over the window alone, and damped weights are not normalised again.
+    Hypothesis n reads sentence ``rows[n]`` of the source in place: nothing is copied for the beam.
+    Values outside the window, NaN and infinity included, have no effect. The softmax runs over the
+    window only, and damped weights are not normalised again.
 
     Global attention gives neither window nor penalty, flexible attention a penalty around the last
     focus, local-m a window, local-p a window and a damping around its centre. Gradients flow to
     query, v, keys, values, gates and centres, from context and focus.
 
     Args:
-        query: [N, A], projected as the score wants it (additive: W h + b).
+        query: [N, A], projected for the score (additive: W h + b).
         source: From ``make_source``.
         rows: [N] sentence of each hypothesis; faster if ascending. None: hypothesis n is of
             sentence n.
@@ -85,23 +85,23 @@ def attend(
         window: [N] first positions and [N] ends, or None for whole sentences.
         penalty: Taken off the scores, or None.
         damping: Of the weights after the softmax, or None.
-        trace: Whether the weights are to be laid out over the sentence.
+        trace: Whether to return the weights.
 
     Returns:
         Context [N, H] in the format of the source's values; focus [N], in float32 at least; and the
         weights [N, S] or None.
 
     Raises:
-        ValueError: A window is empty or leaves the source (told on the CPU alone).
+        ValueError: A window is empty or leaves the source (reported on the CPU only).
     """
     chosen = implementation("attend", source.keys.device)
     return chosen.attend(query, source, rows, v, window, penalty, damping, trace)
 
 
 def window_below(tau: float, penalty: Penalty, lengths: Tensor) -> Window:
-    """Return the positions with a penalty below a threshold, which lie side by side.
+    """Return the positions with a penalty below a threshold, which are contiguous.
 
-    Where no position has one, it is the position nearest to the focus, the first of two.
+    If there are none, it is the position nearest to the focus (the first of two).
 
     Args:
         tau: Threshold.

@@ -1,7 +1,7 @@
-"""Windowed attention on the CPU: loops that score, weigh and sum where the memory lies.
+"""Windowed attention on the CPU: loops that score, weigh and sum without copying the memory.
 
 The loops make no tensor of [N, S, A]: the forward pass keeps the weights of each window, [N, W],
-and the backward pass computes the rest anew. Everything runs in float32, or in float64 for float64
+and the backward pass computes the rest again. Everything runs in float32, or in float64 for float64
 keys. Results are the same bit for bit at any number of threads.
 
 Legend: B sentences, S source positions, N hypotheses, W positions of the widest window, A units of
@@ -20,14 +20,14 @@ from torch.autograd.function import once_differentiable
 from nmtflex.ops.arrays import Arriving, Inputs, Leaving, Whole
 from nmtflex.ops.attend import loops, reference, windows
 from nmtflex.ops.attend.cpu_gather import gradients
-from nmtflex.ops.attend.gather import Gather, Note, find_gather, note
+from nmtflex.ops.attend.gather import Gather, Note, find_gather, given, note
 from nmtflex.ops.attend.operation import Attended, Damping, Penalty, Source, Window, whole_sentences
 from nmtflex.ops.tensors import precise
 from nmtflex.ops.threads import run, threads_for
 
 
 class Layout(NamedTuple):
-    """What is read and how: all that has no gradient."""
+    """The arguments that have no gradient."""
 
     rows: Whole  # [N]
     start: Whole  # [N]
@@ -39,7 +39,7 @@ class Layout(NamedTuple):
 
 
 class Operands(NamedTuple):
-    """What has a gradient, in one format and each in one piece of memory."""
+    """The tensors that have a gradient, in one format and contiguous."""
 
     query: Tensor  # [N, A]
     v: Tensor | None  # [A]
@@ -51,7 +51,7 @@ class Operands(NamedTuple):
 
 
 def make_source(keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
-    """Lay keys and values out for the loops; see ``nmtflex.kernels.make_source``."""
+    """Lay keys and values out for the loops; see ``nmtflex.ops.attend.make_source``."""
     dtype = precise(keys.dtype)
     keys, values = Gather.apply(keys, values, dtype, gradients)  # type: ignore[no-untyped-call]
     return Source(keys, values, lengths)
@@ -67,7 +67,7 @@ def attend(
     damping: Damping | None = None,
     trace: bool = False,
 ) -> Attended:
-    """Attend within windows; see ``nmtflex.kernels.attend``."""
+    """Attend within windows; see ``nmtflex.ops.attend.attend``."""
     gather = find_gather(source.keys, source.values)
     layout = _lay_out(source, rows, window or whole_sentences(source, rows), penalty, damping)
     gate, focus, _ = penalty or (None, None, 0.0)
@@ -95,10 +95,10 @@ def _lay_out(
     penalty: Penalty | None,
     damping: Damping | None,
 ) -> Layout:
-    """Check what is to be read, and share it among threads.
+    """Check the windows, and share them among threads.
 
     Raises:
-        ValueError: A hypothesis reads outside of the memory, or nothing.
+        ValueError: A window is empty or leaves the memory.
     """
     num_sentences, length, size = source.keys.shape
     start, stop = (np.ascontiguousarray(bound.numpy(), dtype=np.int64) for bound in window)
@@ -125,7 +125,7 @@ def _spread(distance: Penalty | Damping | None) -> float:
 
 
 def _check_shapes(operands: Operands, layout: Layout) -> None:
-    """Refuse what the loops would read beyond its end.
+    """Check shapes, since the loops do not check bounds.
 
     Raises:
         ValueError: A tensor does not fit the keys or the window.
@@ -143,7 +143,7 @@ def _check_shapes(operands: Operands, layout: Layout) -> None:
     for name, shape in shapes.items():
         part = getattr(operands, name)
         if part is not None and part.shape != shape:
-            raise ValueError(f"{name} has shape {tuple(part.shape)}, and {shape} is wanted")
+            raise ValueError(f"{name} has shape {tuple(part.shape)}, not {shape}")
 
 
 def _inputs(layout: Layout, operands: Operands) -> Inputs:
@@ -152,20 +152,8 @@ def _inputs(layout: Layout, operands: Operands) -> Inputs:
     query, v, keys, values, gate, focus, centre = (
         (nothing if part is None else part.detach()).numpy() for part in operands
     )
-    return Inputs(
-        query=query,
-        v=v,
-        keys=keys,
-        values=values,
-        rows=layout.rows,
-        start=layout.start,
-        stop=layout.stop,
-        gate=gate,
-        focus=focus,
-        centre=centre,
-        penalty_spread=layout.penalty_spread,
-        damping_spread=layout.damping_spread,
-    )
+    windows, spreads = layout[:3], (layout.penalty_spread, layout.damping_spread)
+    return Inputs(query, v, keys, values, *windows, gate, focus, centre, *spreads)
 
 
 def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -214,8 +202,8 @@ class _Attend(torch.autograd.Function):
         plain, weights, *tensors = ctx.saved_tensors
         operands = Operands(*tensors)
         query, v, keys, values, gate, focus, centre = operands
-        grad_context = _given(grad_context, plain.new_zeros(len(query), values.shape[2]))
-        grad_focus = _given(grad_focus, plain.new_zeros(len(query)))
+        grad_context = given(grad_context, plain.new_zeros(len(query), values.shape[2]))
+        grad_focus = given(grad_focus, plain.new_zeros(len(query)))
         scores, of_query, of_v = (torch.empty_like(like) for like in (plain, query, query))
         of_gate, of_focus, of_centre = plain.new_empty(3, len(query)).unbind(0)
         leaving = (scores, of_query, of_v, of_gate, of_focus, of_centre)
@@ -245,11 +233,6 @@ class _Attend(torch.autograd.Function):
             None if focus is None else of_focus,
             None if centre is None else of_centre,
         )
-
-
-def _given(grad: Tensor | None, zeros: Tensor) -> Tensor:
-    """Return a gradient in one piece of memory; zeros where none has arrived."""
-    return zeros if grad is None else grad.contiguous()
 
 
 def window_below(tau: float, penalty: Penalty, lengths: Tensor) -> Window:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from nmtflex.ops.arrays import Steps
 from nmtflex.ops.attend import loops
-from nmtflex.ops.attend.gather import Note
+from nmtflex.ops.attend.gather import Note, by_v
 from nmtflex.ops.threads import run, threads_for
 
 
 def gradients(notes: list[Note], keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients of keys [B, S, A] and values [B, S, H] over all steps."""
     grad_keys, grad_values = torch.zeros_like(keys), torch.zeros_like(values)
-    by_v = defaultdict(list)
-    for step in notes:
-        by_v[None if step.v is None else step.v.data_ptr()].append(step)
-    for steps in by_v.values():
+    for steps in by_v(notes):
         positions = sum(step.weights.numel() for step in steps)
         run(
             loops.backward_memory,
@@ -34,7 +29,7 @@ def gradients(notes: list[Note], keys: Tensor, values: Tensor) -> tuple[Tensor, 
 
 
 def _join(notes: list[Note], num_sentences: int) -> Steps:
-    """Lay steps out one behind the other, and order their hypotheses by sentence."""
+    """Concatenate steps, and order their hypotheses by sentence."""
     rows = np.concatenate([step.rows for step in notes])
     order = np.argsort(rows, kind="stable")
     widths = np.concatenate([np.full(len(s.rows), s.weights.shape[1]) for s in notes])

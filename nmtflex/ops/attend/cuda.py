@@ -1,13 +1,12 @@
-"""Windowed attention on a GPU: Triton kernels that score, weigh and sum where the memory lies.
+"""Windowed attention on a GPU: Triton kernels that score, weigh and sum without copying the memory.
 
 As on the CPU, no tensor of [N, S, A] is made: the forward pass keeps the weights [N, S], and the
-backward pass computes the rest anew. Keys and values stay in their own format, bfloat16 included;
-scores, weights and all sums are float32, forward and backward. float64 goes to ``reference`` as a
-whole. Nothing here waits for the GPU, so windows are not checked: what lies outside of the memory
-is cut off.
+backward pass computes the rest again. Keys and values stay in their own format, bfloat16 included;
+scores, weights and all sums are float32, forward and backward. float64 goes to ``reference``.
+Nothing here waits for the GPU, so windows are not checked: they are clipped to the memory.
 
-A window is read in parts of ``PART`` positions by programs of their own, and what they found is put
-together: one long sentence keeps as many multiprocessors busy as many short ones.
+Separate programs read parts of ``PART`` positions of a window, and their results are combined: one
+long sentence keeps as many multiprocessors busy as many short ones.
 
 The kernels were run in Triton's interpreter and compiled for GPUs, but never run on one; their
 block sizes were never tuned.
@@ -27,7 +26,7 @@ from torch.autograd.function import once_differentiable
 from nmtflex.ops.attend import reference, triton_backward
 from nmtflex.ops.attend import triton_loops as kernels
 from nmtflex.ops.attend.cuda_gather import gradients
-from nmtflex.ops.attend.gather import Gather, Note, find_gather, note
+from nmtflex.ops.attend.gather import Gather, Note, find_gather, given, note
 from nmtflex.ops.attend.operation import Attended, Damping, Penalty, Source, Window, whole_sentences
 from nmtflex.ops.attend.reference import window_below
 from nmtflex.ops.launch import PART, POSITIONS, UNITS, blocks, launching
@@ -36,7 +35,7 @@ __all__ = ["attend", "make_source", "window_below"]
 
 
 class Layout(NamedTuple):
-    """What is read and how: all that has no gradient."""
+    """The arguments that have no gradient."""
 
     rows: Tensor  # [N]
     start: Tensor  # [N]
@@ -53,7 +52,7 @@ class Layout(NamedTuple):
 
 
 class Operands(NamedTuple):
-    """What has a gradient, each in one piece of memory."""
+    """The tensors that have a gradient, each contiguous."""
 
     query: Tensor  # [N, A]
     v: Tensor | None  # [A]
@@ -65,7 +64,7 @@ class Operands(NamedTuple):
 
 
 def make_source(keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
-    """Lay keys and values out in one piece each; see ``nmtflex.kernels.make_source``."""
+    """Make keys and values contiguous; see ``nmtflex.ops.attend.make_source``."""
     if keys.dtype != torch.float64:
         keys, values = Gather.apply(keys, values, None, gradients)  # type: ignore[no-untyped-call]
     return Source(keys, values, lengths)
@@ -81,7 +80,7 @@ def attend(
     damping: Damping | None = None,
     trace: bool = False,
 ) -> Attended:
-    """Attend within windows; see ``nmtflex.kernels.attend``."""
+    """Attend within windows; see ``nmtflex.ops.attend.attend``."""
     if source.keys.dtype == torch.float64:
         return reference.attend(query, source, rows, v, window, penalty, damping, trace)
     gather = find_gather(source.keys, source.values)
@@ -105,7 +104,7 @@ def attend(
 
 
 def _room(layout: Layout, like: Tensor, length: int) -> Tensor:
-    """Return room for weights [N, S]; little where they are not kept."""
+    """Return an empty tensor for weights [N, S]; [N, 0] if they are not kept."""
     shape = (len(layout.rows), length if layout.kept else 0)
     new = torch.zeros if layout.traced else torch.empty
     return new(shape, dtype=torch.float32, device=like.device)
@@ -120,7 +119,7 @@ def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, Tensor, Tensor
     weights = plain if centre is None else _room(layout, keys, length)
     scores = plain.new_empty(count, length)
     greatest, totals = plain.new_empty(2, count, parts).unbind(0)
-    # With one part its sums are the whole ones.
+    # With one part its sums are the totals.
     context = (values if parts == 1 else plain).new_empty(count, parts, units)
     new_focus = plain.new_empty(count, parts)
     with launching(keys.device):
@@ -224,8 +223,8 @@ class _Attend(torch.autograd.Function):
         plain, weights, *tensors = ctx.saved_tensors
         operands = Operands(*tensors)
         query, v, keys, values = operands[:4]
-        grad_context = _given(grad_context, values.new_zeros(len(query), values.shape[2]))
-        grad_focus = _given(grad_focus, plain.new_zeros(len(query)))
+        grad_context = given(grad_context, values.new_zeros(len(query), values.shape[2]))
+        grad_focus = given(grad_focus, plain.new_zeros(len(query)))
         scores, found = _backward(layout, operands, plain, grad_context, grad_focus)
         step = Note(query, v, layout.rows, layout.start, layout.stop, weights, scores, grad_context)
         of_keys = of_values = None
@@ -245,8 +244,3 @@ class _Attend(torch.autograd.Function):
             found.focus,
             found.centre,
         )
-
-
-def _given(grad: Tensor | None, zeros: Tensor) -> Tensor:
-    """Return a gradient in one piece of memory; zeros where none has arrived."""
-    return zeros if grad is None else grad.contiguous()

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import torch
 from torch import Tensor
 
 from nmtflex.ops.attend import triton_backward as kernels
-from nmtflex.ops.attend.gather import Note
+from nmtflex.ops.attend.gather import Note, by_v
 from nmtflex.ops.launch import POSITIONS, UNITS, blocks, launching
 
 
 def gradients(notes: list[Note], keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients of keys [B, S, A] and values [B, S, H] over all steps, in float32.
 
-    A program adds up over the hypotheses of its sentence in their order, so that a gradient is the
-    same at every run.
+    A program sums over the hypotheses of its sentence in order, so that gradients are reproducible.
     """
-    by_v = defaultdict(list)
-    for step in notes:
-        by_v[None if step.v is None else step.v.data_ptr()].append(step)
-    summands = [_of_one_score(steps, keys, values) for steps in by_v.values()]
+    summands = [_of_one_score(steps, keys, values) for steps in by_v(notes)]
     of_keys, of_values = summands[0]
     for more_keys, more_values in summands[1:]:
         of_keys, of_values = of_keys + more_keys, of_values + more_values
@@ -35,7 +29,7 @@ def _of_one_score(notes: list[Note], keys: Tensor, values: Tensor) -> tuple[Tens
         torch.cat([getattr(step, name) for step in notes])
         for name in ("query", "weights", "scores", "context", "rows", "start", "stop")
     )
-    # Sorted where they are: to ask for the order would make the processor wait for the GPU.
+    # Sorted on the GPU: reading the order would make the CPU wait for it.
     ordered, order = torch.sort(rows, stable=True)
     ends = torch.searchsorted(ordered, torch.arange(num_sentences + 1, device=keys.device))
     of_keys, of_values = (

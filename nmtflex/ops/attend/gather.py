@@ -1,20 +1,19 @@
 """One gradient of keys and values for all steps of a decoder.
 
-Every step of a decoder reads the same keys and values. Left alone, autograd would make a gradient
-of their whole size at each step, [B, S, A] and [B, S, H], and add it to that of the steps behind:
-as much work as attention itself. Here the backward pass of a step only notes down what is needed,
-tensors of [N, W], [N, A] and [N, H], and the gradients are made once, after the last note.
-``Gather`` stands between what the encoder made and what the steps read, and autograd runs its
-backward pass after those of all steps::
+Every step of a decoder reads the same keys and values. By itself autograd would compute
+their full gradients at each step, [B, S, A] and [B, S, H], and add them up: as much work as
+attention itself. Here the backward pass of a step only keeps a note of what is needed, tensors of
+[N, W], [N, A] and [N, H], and the gradients are computed once, after the last note. ``Gather``
+stands between the encoder and the steps, and autograd runs its backward pass after those of all
+steps::
 
     encoder -> Gather -> Source -> step 1, step 2, ... step T -> loss
 
-This is right because the notes are kept by the very node that autograd runs next. A step that reads
-something else (a ``Source`` made by hand, indexed or detached) finds no such node, and gives
-autograd its gradients as any operation does. Notes belong to one call of ``backward``, by its
-number: what is left of a call that never came to ``Gather``, such as ``torch.autograd.grad`` for
-the queries alone, is not counted in the next. Gradients that come to a Source by other ways are
-added.
+This is correct because the notes are kept by the node that autograd runs next. A step that reads
+something else (a ``Source`` made by hand, indexed or detached) finds no such node, and returns
+gradients as any operation does. Notes belong to one call of ``backward``, by its number: those of a
+call that never reached ``Gather``, such as ``torch.autograd.grad`` for the queries alone, are not
+counted in the next. Gradients that reach a Source in other ways are added.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ Gradients = Callable[[list[Note], Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Gather(torch.autograd.Function):
-    """Pass keys and values on in one piece each, and gather their gradients."""
+    """Pass keys and values on, contiguous, and gather their gradients."""
 
     @staticmethod
     def forward(
@@ -81,13 +80,8 @@ class Gather(torch.autograd.Function):
             gathered = ctx.gradients(notes, *ctx.saved_tensors)
             grad_keys = gathered[0] if grad_keys is None else grad_keys + gathered[0]
             grad_values = gathered[1] if grad_values is None else grad_values + gathered[1]
-        keys_format, values_format = ctx.formats
-        return (
-            None if grad_keys is None else grad_keys.to(keys_format),
-            None if grad_values is None else grad_values.to(values_format),
-            None,
-            None,
-        )
+        grads = zip((grad_keys, grad_values), ctx.formats, strict=True)
+        return *(None if grad is None else grad.to(form) for grad, form in grads), None, None
 
 
 def find_gather(keys: Tensor, values: Tensor) -> Any:
@@ -97,5 +91,18 @@ def find_gather(keys: Tensor, values: Tensor) -> Any:
 
 
 def note(gather: Any, step: Note) -> None:
-    """Leave a step's note with a node, for the call of backward that is going on."""
+    """Leave a step's note with a node, for the current call of backward."""
     gather.notes[graph_task()].append(step)
+
+
+def given(grad: Tensor | None, zeros: Tensor) -> Tensor:
+    """Return a gradient, contiguous; zeros if none has arrived."""
+    return zeros if grad is None else grad.contiguous()
+
+
+def by_v(notes: list[Note]) -> list[list[Note]]:
+    """Group notes by the tensor v of their score."""
+    groups: dict[int | None, list[Note]] = {}
+    for step in notes:
+        groups.setdefault(None if step.v is None else step.v.data_ptr(), []).append(step)
+    return list(groups.values())

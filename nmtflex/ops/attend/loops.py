@@ -2,9 +2,9 @@
 
 Legend as in ``arrays``.
 
-Each hypothesis is computed by one thread and in the same order whatever stands beside it, and so is
-each source position of the gradients of keys and values: results do not depend on the number of
-threads or on the rest of a batch.
+Each hypothesis is computed by one thread and in the same order, and so is each source position of
+the gradients of keys and values: results do not depend on the number of threads or on the rest of a
+batch.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from nmtflex.ops.arrays import Array, Arriving, Inputs, Leaving, Steps, Whole
 from nmtflex.ops.compiled import EXACT, SUMS, compiled, entry
 from nmtflex.ops.elementary import exp, tanh
 
-TILE = 16  # positions that all hypotheses of a sentence read before the next ones: they stay in L2
+TILE = 16  # positions that all hypotheses of a sentence read before the next ones, to stay in L2
 
 
 @entry(parallel=True)
 def forward(
     inputs: Inputs, shares: Whole, plain: Array, weights: Array, context: Array, focus: Array
 ) -> None:
-    """Score, weigh and sum, a share of the hypotheses a thread.
+    """Score, weigh and sum, with the hypotheses split among threads.
 
     Args:
         inputs: What is attended.
@@ -159,7 +159,7 @@ def add_rows(weights: Array, rows: Array, total: Array) -> None:
 def backward_queries(
     inputs: Inputs, shares: Whole, plain: Array, arriving: Arriving, leaving: Leaving
 ) -> None:
-    """Compute the gradients of what is each hypothesis's own, a share of them a thread.
+    """Compute the gradients of each hypothesis's own inputs, split among threads.
 
     Args:
         inputs: As in ``forward``.
@@ -175,7 +175,7 @@ def backward_queries(
 
 @compiled(**SUMS)
 def _backward(inputs: Inputs, n: int, plain: Array, arriving: Arriving, leaving: Leaving) -> None:
-    """Go the way of ``_attend`` backwards for one hypothesis."""
+    """The backward pass of ``_attend`` for one hypothesis."""
     start, stop = inputs.start[n], inputs.stop[n]
     keys = inputs.keys[inputs.rows[n], start:stop]
     values = inputs.values[inputs.rows[n], start:stop]

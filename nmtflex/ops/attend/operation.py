@@ -1,4 +1,4 @@
-"""What goes into windowed attention and what comes out, whichever implementation runs it.
+"""The arguments and results of windowed attention, for every implementation.
 
 Legend: B sentences, S source positions after padding, N hypotheses, A units of a key, H units of a
 value.
@@ -6,7 +6,7 @@ value.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,7 +20,7 @@ class Source(NamedTuple):
 
     keys: Tensor  # [B, S, A]
     values: Tensor  # [B, S, H]
-    lengths: Tensor  # [B] real positions, at least 1; what lies beyond is never read
+    lengths: Tensor  # [B] real positions, at least 1; positions beyond are never read
 
     def lengths_of(self, rows: Tensor | None) -> Tensor:
         """Return the length [N] of each hypothesis's sentence; without rows, of each sentence."""
@@ -60,37 +60,14 @@ class Damping(NamedTuple):
 
 
 class Attended(NamedTuple):
-    """What a step of attention gives."""
+    """The result of a step of attention."""
 
     context: Tensor  # [N, H], the weighted sum of the values
     focus: Tensor  # [N], the weighted sum of the positions, float32 at least
     weights: Tensor | None  # [N, S] to look at, without gradient; 0 outside the window
 
 
-class Implementation(Protocol):
-    """A module that has both halves of the operation; see ``nmtflex.kernels`` for the arguments."""
-
-    def make_source(self, keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
-        """Lay out keys and values for ``attend``."""
-
-    def attend(
-        self,
-        query: Tensor,
-        source: Source,
-        rows: Tensor | None = None,
-        v: Tensor | None = None,
-        window: Window | None = None,
-        penalty: Penalty | None = None,
-        damping: Damping | None = None,
-        trace: bool = False,
-    ) -> Attended:
-        """Attend once for each hypothesis."""
-
-    def window_below(self, tau: float, penalty: Penalty, lengths: Tensor) -> Window:
-        """Return the positions with a penalty below tau."""
-
-
 def whole_sentences(source: Source, rows: Tensor | None) -> Window:
-    """Return the window that leaves nothing out but padding, for hypotheses of sentences [N]."""
+    """Return the window of all positions but padding, for hypotheses of sentences [N]."""
     stop = source.lengths_of(rows)
     return Window(torch.zeros_like(stop), stop)

@@ -1,8 +1,10 @@
-"""Windowed attention in plain PyTorch: what the fast implementations must equal.
+"""Windowed attention in plain PyTorch: the specification of the fast implementations.
 
-For every device, number format and gradient, made to be read: it gathers each hypothesis's window
-into tensors [N, W, A] and [N, W, H], which is what the others avoid. Legend: B sentences, S source
-positions, N hypotheses, W positions of the widest window, A units of a key, H units of a value.
+It works on every device and format, with gradients, and is written for readability. It gathers
+each hypothesis's window into tensors [N, W, A] and [N, W, H], which the others avoid.
+
+Legend: B sentences, S source positions, N hypotheses, W positions of the widest window, A units of
+a key, H units of a value.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from nmtflex.ops.tensors import precise
 
 
 def make_source(keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
-    """Take keys and values as they are; see ``nmtflex.kernels.make_source``."""
+    """Take keys and values as they are; see ``nmtflex.ops.attend.make_source``."""
     return Source(keys, values, lengths)
 
 
@@ -29,7 +31,7 @@ def attend(
     damping: Damping | None = None,
     trace: bool = False,
 ) -> Attended:
-    """Attend within windows; see ``nmtflex.kernels.attend``."""
+    """Attend within windows; see ``nmtflex.ops.attend.attend``."""
     start, stop = window or whole_sentences(source, rows)
     sizes = stop - start
     offsets = torch.arange(int(sizes.max()), device=query.device)
@@ -89,7 +91,7 @@ def window_below(tau: float, penalty: Penalty, lengths: Tensor) -> Window:
     high = torch.minimum((focus + radius).floor(), last)
     high = high + below(high + 1).long()
     high = high - (~below(high)).long()
-    # Clamped as whole numbers: a NaN of broken weights shall end in the context, not a crash.
+    # Clamped as integers, so that a NaN of broken weights shows in the context and does not crash.
     low, high = low.long().clamp(min=0), torch.minimum(high.long(), last)
     nearest = torch.minimum((focus - 0.5).ceil().long().clamp(min=0), last)
     none = low > high

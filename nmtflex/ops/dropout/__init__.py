@@ -8,7 +8,7 @@ from nmtflex.ops.dispatch import implementation
 
 
 def dropout(x: Tensor, p: float) -> Tensor:
-    """Return x / (1 - p) with a share p of its numbers set to 0, each by chance, with gradient.
+    """Return x / (1 - p) with a random share p of its numbers set to 0, with gradient.
 
     Args:
         x: Of any shape.

@@ -1,8 +1,8 @@
 """Dropout in one pass on the CPU, without a mask in memory.
 
-Whether a number is dropped follows from a seed and from its place; the backward pass asks again.
-The seed is drawn from PyTorch's generator, so a checkpoint of that generator is enough to go on,
-and results are the same at any number of threads.
+Whether a number is dropped depends on a seed and on its place, so the backward pass computes it
+again. The seed is drawn from PyTorch's generator, so a checkpoint of that generator is enough to
+resume. Results are the same for any number of threads.
 """
 
 from __future__ import annotations

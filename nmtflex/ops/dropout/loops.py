@@ -1,4 +1,4 @@
-"""The loop of dropout on the CPU, compiled by numba; ``dropout`` calls it."""
+"""The loop of dropout on the CPU, compiled by numba; ``cpu`` calls it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers into 8 bits and back, row by row, compiled by numba. Legend: M rows, C columns."""
+"""Quantization to 8 bits and back, row by row, compiled by numba. Legend: M rows, C columns."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MOST = 127  # the greatest magnitude
 
 @entry(parallel=True)
 def quantize(rows: Array, whole: NDArray[np.int8], scales: Array, shares: Whole) -> None:
-    """Round rows to whole numbers, each by its own scale: row = whole * scale.
+    """Round rows to integers, each with its own scale: row = whole * scale.
 
     Args:
         rows: [M, C].
-        whole: [M, C], becomes the whole numbers, -127 to 127.
+        whole: [M, C], becomes the integers, -127 to 127.
         scales: [M], becomes the scales.
         shares: Where the rows of each thread begin and end.
     """
@@ -38,7 +38,7 @@ def _quantize_rows(
             greatest = max(greatest, abs(row[j]))
             total += row[j]
         scales[m] = greatest / row.dtype.type(MOST)
-        if np.isnan(total):  # which no maximum shows, and which shall come out at the other end
+        if np.isnan(total):  # which no maximum shows, and which must stay visible
             scales[m] = np.nan
         factor = row.dtype.type(0)
         if greatest > 0:
@@ -51,7 +51,7 @@ def _quantize_rows(
 def rescale(
     whole: NDArray[np.int32], row_scales: Array, column_scales: Array, rows: Array, shares: Whole
 ) -> None:
-    """Return products of whole numbers to what they stand for.
+    """Scale products of integers back.
 
     Args:
         whole: [M, C].

@@ -1,4 +1,4 @@
-"""Products with weights: x W^T by the fastest way there is.
+"""Products with weights: x W^T in the fastest available way.
 
 Legend: M rows, C units that come in, O units that go out.
 """
@@ -12,11 +12,11 @@ from nmtflex.ops.torch_private import has_onednn, int8_product, onednn_layout, o
 
 
 def times(x: Tensor, weight: Tensor) -> Tensor:
-    """Return x W^T by the fastest way there is for weights that change: [M, C] to [M, O].
+    """Return x W^T in the fastest way for weights that change: [M, C] to [M, O].
 
     On the CPU in float32 oneDNN's products are up to 1.7 times as fast as those of the BLAS library
-    behind ``torch.mm`` even where W lies as it always does, or transposed; ``Packed`` is faster by
-    another tenth, which is lost where it is packed anew at every update.
+    behind ``torch.mm`` with W in its usual layout, or transposed; ``Packed`` is another tenth
+    faster, which is lost if weights are packed again at every update.
     """
     if has_onednn(weight) and x.numel():
         return onednn_product(x.contiguous(), weight, None)
@@ -26,8 +26,8 @@ def times(x: Tensor, weight: Tensor) -> Tensor:
 class Packed:
     """x W^T + b with W laid out for oneDNN's products, on the CPU in float32.
 
-    They are up to twice as fast as those of the BLAS library behind ``torch.mm``, most so for few
-    rows and for numbers of outputs that no vector divides.
+    They are up to twice as fast as those of the BLAS library behind ``torch.mm``, mostly for few
+    rows and for numbers of outputs that are not a multiple of the vector size.
 
     Args:
         weight: W, [O, C].
@@ -42,7 +42,7 @@ class Packed:
 
 
 class Int8:
-    """x W^T + b in whole numbers of 8 bits, b apart, on the CPU.
+    """x W^T in 8-bit integers, plus b, on the CPU.
 
     Each row of W and each row of x has a scale of its own, its greatest magnitude over 127: a
     hypothesis's numbers do not depend on those beside it.
@@ -73,7 +73,7 @@ class Int8:
 
 def _quantized(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Return rows [M, C] in 8 bits, and their scales [M]."""
-    # Imported where needed: numba takes half a second.
+    # Imported only here: numba takes half a second.
     from nmtflex.ops.linear import int8_loops
     from nmtflex.ops.threads import run_rows
 

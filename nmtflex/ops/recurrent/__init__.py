@@ -1,4 +1,4 @@
-"""What a recurrent cell and a gate make of their products, as one operation instead of many.
+"""The elementwise part of a recurrent cell and of a gate, as one operation each.
 
 Legend: N rows, D units of a cell, A units of a gate.
 """
@@ -13,7 +13,7 @@ from nmtflex.ops.dispatch import implementation
 def lstm(product: Tensor, summand: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """Advance a long short-term memory by one step.
 
-    In equations, with the gates i, f, g, o in this order in ``product + summand``, D of each::
+    With the gates i, f, g, o in this order in ``product + summand``, D of each::
 
         c' = sigmoid(f) c + sigmoid(i) tanh(g)
         h' = sigmoid(o) tanh(c')
@@ -24,7 +24,7 @@ def lstm(product: Tensor, summand: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         c: [N, D].
 
     Returns:
-        h' and c', [N, D] each, in float32 at least: bfloat16 would lose what c adds up.
+        h' and c', [N, D] each, in float32 at least: bfloat16 would lose too much of the sum c.
     """
     return implementation("recurrent", product.device).lstm(product, summand, c)
 

@@ -1,7 +1,7 @@
 """The loops of a recurrent cell and of a gate on the CPU, compiled by numba.
 
-``pointwise`` calls them. Legend: N rows, D units of a cell, A units of a gate. The gates of a cell
-lie one behind the other in a row: i, f, g, o, D of each.
+``cpu`` calls them. Legend: N rows, D units of a cell, A units of a gate. The gates of a cell are
+adjacent in a row: i, f, g, o, D of each.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nmtflex.ops.elementary import tanh
 
 
 class Made(NamedTuple):
-    """What a step of ``lstm`` took and gave."""
+    """The inputs and results of a step of ``lstm``."""
 
     gates: Array  # [N, 4 D]
     cell: Array  # [N, D], c of the step before
@@ -40,7 +40,7 @@ def lstm(
         product: [N, 4 D], one side of the gates.
         summand: [N, 4 D], the other side.
         cell: [N, D], c of the step before.
-        gates: [N, 4 D], becomes the gates; or of no rows, where they are not asked for.
+        gates: [N, 4 D], becomes the gates; no rows if they are not wanted.
         h: [N, D], becomes the output.
         c: [N, D], becomes the memory.
         shares: Where the rows of each thread begin and end.
@@ -87,7 +87,7 @@ def backward_lstm(
     grad_cell: Array,
     shares: Whole,
 ) -> None:
-    """Go the way of ``lstm`` backwards.
+    """The backward pass of ``lstm``.
 
     Args:
         made: What went in and came out.

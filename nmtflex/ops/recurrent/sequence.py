@@ -1,4 +1,4 @@
-"""Recurrent layers over all steps of a batch at once, by the library's own (cuDNN, oneDNN).
+"""Recurrent layers over all steps of a batch at once, by cuDNN and oneDNN.
 
 Legend: B sentences, T steps, I units that come in, D units of a layer, G gate units.
 """
@@ -42,10 +42,10 @@ def gru_sequence(inputs: Tensor, state: tuple[Tensor, ...], weights: Weights) ->
 
 
 def without_autocast(call: Callable[..., Any], *tensors: Tensor) -> Any:
-    """Run a recurrent layer in a format that it may have, and return it in autocast's.
+    """Run a recurrent layer in a format that it supports, and return autocast's.
 
-    Under autocast, whatever its format, cuDNN's recurrent layers run in float16, for whose range no
-    loss is scaled here. On a GPU they run in float32 instead. oneDNN's take tensors of one format.
+    Under any autocast cuDNN's recurrent layers run in float16, for whose range the loss is not
+    scaled here. So on a GPU they run in float32. oneDNN's layers need tensors of one format.
     """
     kind = tensors[0].device.type
     if not torch.is_autocast_enabled(kind):

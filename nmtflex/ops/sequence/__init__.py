@@ -1,6 +1,6 @@
-"""Attention of all steps of a decoder at once, where no step waits for the context of another.
+"""Attention in all steps of a decoder at once, if no step needs the context of another.
 
-No tensor [B, T, S, A] is made, forward or backward, but by the reference. All results are float32
+Only the reference makes a tensor [B, T, S, A]. All results are float32
 at least, under autocast too. Legend: B sentences, T steps, S source positions after padding, A
 units of a key, H units of a value.
 """
@@ -15,7 +15,7 @@ from nmtflex.ops.dispatch import implementation
 def scores(query: Tensor, keys: Tensor, lengths: Tensor, v: Tensor | None = None) -> Tensor:
     """Score every query against every key of its sentence: v . tanh(q + k), or q . k without a v.
 
-    Gradients flow to query, keys and v. What lies beyond a sentence's length is never read.
+    Gradients flow to query, keys and v. Padding is never read.
 
     Args:
         query: [B, T, A].
@@ -34,14 +34,14 @@ def walk(
 ) -> tuple[Tensor, Tensor]:
     """Weigh the positions step by step, each step near the focus of the step before.
 
-    In equations, with ``focus`` as p[-1]::
+    With ``focus`` as p[-1]::
 
         penalty[t](s) = gate[t] (s - p[t-1])^2 / (2 sigma^2)
         weights[t](s) = softmax over s of scores[t](s) - penalty[t](s)
         p[t]          = sum over s of weights[t](s) s
 
-    The softmax runs over the positions of a sentence, or over those of them that
-    ``attend.window_below`` finds for tau; all other weights are 0, whatever their scores are.
+    The softmax runs over the positions of a sentence, or over those that
+    ``attend.window_below`` finds for tau; all other weights are 0.
     Gradients flow to scores, gates and the first focus, and through each focus to the steps before,
     but not through the borders of a window.
 

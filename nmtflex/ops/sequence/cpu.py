@@ -1,7 +1,6 @@
 """Scores, the walk of the focus and contexts in loops on the CPU.
 
-Everything runs in float32, or in float64 for float64 keys, scores or
-values. Legend as in
+Everything runs in float32, or in float64 for float64 keys, scores or values. Legend as in
 ``nmtflex.ops.sequence``.
 """
 

@@ -1,6 +1,6 @@
 """Additive scores and the walk of the focus in Triton, dot products and contexts in PyTorch.
 
-Everything is float32 inside, whatever comes in; float64 goes to ``reference``. The kernels of
+Everything is computed in float32; float64 goes to ``reference``. The kernels of
 scores are those of ``nmtflex.ops.attend``, with every step a hypothesis. Legend as in
 ``nmtflex.ops.sequence``, and N = B T.
 """

@@ -1,8 +1,8 @@
 """The loops of scores, of the focus's walk and of contexts on the CPU, compiled by numba.
 
 Legend as in ``nmtflex.ops.sequence``. A thread computes whole sentences, or whole queries, each in
-the same order whatever stands beside it: results do not depend on the number of threads or on the
-rest of a batch. ``shares`` says where the sentences or queries of each thread begin and end.
+the same order: results do not depend on the number of threads or on the rest of a batch. ``shares``
+says where the sentences or queries of each thread begin and end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nmtflex.ops.elementary import tanh
 
 
 class Scored(NamedTuple):
-    """What scores are made of."""
+    """The inputs of the scores."""
 
     query: Array  # [B, T, A]
     keys: Array  # [B, S, A]
@@ -37,7 +37,7 @@ class Scored(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """What a walk took and gave."""
+    """The inputs and results of a walk."""
 
     gate: Array  # [B, T]
     start: Array  # [B], focus before the first step

@@ -1,4 +1,4 @@
-"""Scores, the walk of the focus and contexts in plain PyTorch: what the fast forms must equal."""
+"""Scores, the walk of the focus and contexts in plain PyTorch, the specification of the others."""
 
 from __future__ import annotations
 

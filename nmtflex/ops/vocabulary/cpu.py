@@ -19,15 +19,8 @@ def cross_entropy_rows(
 ) -> tuple[Tensor, Tensor]:
     """Return both sums; see ``nmtflex.ops.vocabulary``."""
     sums = np.empty((len(logits), 2))
-    _run(
-        loops.cross_entropy,
-        logits,
-        bias.numpy(),
-        references.numpy(),
-        smoothing,
-        gradient,
-        sums,
-    )
+    arrays = bias.numpy(), references.numpy()
+    _run(loops.cross_entropy, logits, *arrays, smoothing, gradient, sums)
     smoothed, plain = torch.from_numpy(sums).sum(0).to(bias.dtype)
     return smoothed, plain
 
@@ -52,8 +45,8 @@ def best_words(
 
 def _run(loop: object, logits: Tensor, *arguments: object) -> None:
     """Run a loop over rows of logits, shared among threads."""
-    # Whole rows lie in one piece of memory, without which the loops would not run on vectors.
-    # The stride of a single row says nothing of how much memory there is.
+    # Rows with their padding are contiguous, or the loops would not be vectorised.
+    # The stride of a single row does not say how much memory there is.
     stride = logits.stride(0) if len(logits) > 1 else logits.shape[1]
     rows = torch.as_strided(logits, (len(logits), stride), (stride, 1))
     run_rows(loop, len(logits), UNITS * logits.numel(), rows.numpy(), *arguments)

@@ -1,8 +1,8 @@
 """Softmax cross-entropy without the logits of a whole batch.
 
-A batch's logits and their gradient, [tokens, V] each, are most of the memory of a training step,
-and their pages are new to the machine at every update. Here a chunk of tokens at a time goes the
-whole way, from logits to loss to gradients, in one buffer that is used again.
+A batch's logits and their gradient, [tokens, V] each, would take most of the memory of a training
+step, newly allocated at every update. Here one chunk of tokens at a time goes from logits to loss
+to gradients.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from torch.autograd.function import once_differentiable
 
 from nmtflex.ops.heap import ROWS, rounded
 from nmtflex.ops.linear.products import times
-from nmtflex.ops.vocabulary import aligned, cross_entropy_rows
+from nmtflex.ops.tensors import padded
+from nmtflex.ops.vocabulary import ALIGNED, cross_entropy_rows
 
 CHUNK = 1 << 21  # logits at once: 8 MB in float32
-LEAST_ROWS = 256  # tokens at once, fewer of which make slow products
+LEAST_ROWS = 256  # tokens at once; fewer make slow products
 
 
 def cross_entropy(
@@ -26,7 +27,7 @@ def cross_entropy(
 ) -> tuple[Tensor, Tensor]:
     """Return sums of the cross-entropy of softmax(weight hidden + bias), in nats.
 
-    With label smoothing e the target is 1 - e at the reference, and e / V at each of the V words.
+    With label smoothing e the target is 1 - e at the reference plus e / V at each of the V words.
 
     Args:
         hidden: [M, O].
@@ -42,7 +43,7 @@ def cross_entropy(
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """Makes the gradients on the way: they are linear in that of the sum, so they can wait."""
+    """Computes the gradients in the forward pass: they are linear in that of the sum."""
 
     @staticmethod
     def forward(
@@ -90,16 +91,16 @@ class _Batch:
         self.smoothed, self.plain = bias.new_zeros(()), bias.new_zeros(())
 
     def make_room(self) -> None:
-        """Make room for gradients, which a validation needs none of."""
+        """Allocate the gradients, which a validation does not need."""
         self.grad_hidden = torch.empty_like(self.hidden)
         self.grad_weight = torch.zeros_like(self.weight, dtype=self.bias.dtype)
         self.grad_bias = torch.zeros_like(self.bias)
 
     def chunks(self) -> list[slice]:
-        """Part the M tokens."""
+        """Split the M tokens."""
         words = len(self.weight)
         rows = max(LEAST_ROWS, CHUNK // words // ROWS * ROWS)
-        self.aligned = aligned(self.weight)
+        self.aligned = padded(self.weight, ALIGNED)
         return [slice(first, first + rows) for first in range(0, len(self.hidden), rows)]
 
     def add(self, rows: slice, references: Tensor, smoothing: float, gradients: bool) -> None:

@@ -1,7 +1,7 @@
-"""The loops over a vocabulary on the CPU, compiled by numba; ``words`` calls them.
+"""The loops over a vocabulary on the CPU, compiled by numba; ``cpu`` calls them.
 
 A row of logits is read two or three times while it is in the cache, by one thread and in the same
-order whatever stands beside it. Rows may be longer than V, where that made their product faster.
+order whatever other rows there are. Rows may be padded beyond V to make their product faster.
 Legend: M rows, V words, K words that are asked for.
 """
 
@@ -17,7 +17,7 @@ from nmtflex.ops.compiled import SUMS, compiled, entry
 from nmtflex.ops.elementary import exp
 
 LANES = 16  # numbers in a vector
-BLOCK = 4 * LANES  # words whose greatest logit is found before it is asked where it is
+BLOCK = 4 * LANES  # words whose greatest logit is found before its place
 
 
 @entry(parallel=True)
@@ -33,7 +33,7 @@ def cross_entropy(
     """Compute the cross-entropy of each row, and turn its logits into their gradient.
 
     Args:
-        logits: [M, V or more] without the bias; written over, by the gradient if that is asked for.
+        logits: [M, V or more] without the bias; overwritten, by the gradient if wanted.
         bias: [V].
         references: [M].
         smoothing: Probability that is spread evenly over V.
@@ -94,9 +94,9 @@ def _sum(scores: Array) -> np.floating:
 
 @compiled(**SUMS)
 def _greatest(scores: Array, lanes: Array) -> np.floating:
-    """Return the greatest number of a row, NaN apart; ``lanes`` is room to work in.
+    """Return the greatest number of a row, ignoring NaN; ``lanes`` is a buffer.
 
-    Comparing lane by lane runs on vectors, which one running maximum would not.
+    Comparing lane by lane is vectorised, which one running maximum would not be.
     """
     lanes[:] = -np.inf
     whole = scores.shape[0] // LANES * LANES
@@ -124,11 +124,11 @@ def best_words(
     """Find the most probable words of each row, the best first, equal ones by number.
 
     Args:
-        logits: [M, V or more] without the bias; written over.
+        logits: [M, V or more] without the bias; overwritten.
         bias: [V].
-        never: Words that have a probability but are not to be found.
-        only: [M], the one word that may be found, or -1 for all but ``never``.
-        values: [M, K], becomes logarithms of probabilities; -inf where there is no word more.
+        never: Words that are not returned, but keep their probability.
+        only: [M], the only word that may be returned, or -1 for all but ``never``.
+        values: [M, K], becomes logarithms of probabilities; -inf for missing words.
         words: [M, K], becomes their numbers.
         shares: Where the rows of each thread begin and end.
     """

@@ -1,4 +1,4 @@
-"""The best few of each row, in an order that leaves nothing to chance."""
+"""The best few of each row, in a deterministic order."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ CHUNK = 64  # columns whose maximum is taken first; 32 to 128 are equally fast o
 def best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the highest values of each row with their columns; equal values go by lowest column.
 
-    ``torch.topk`` promises nothing about equal values, so one value more than asked for is taken:
-    only rows in which two neighbours are equal, which are rare, are looked at again. A GPU would be
-    waited for to know these rows, so there a stable sort does it all.
+    ``torch.topk`` promises nothing about equal values, so one extra value is taken, and only the
+    rare rows with equal neighbours are sorted. Finding these rows would wait for a GPU, so there a
+    stable sort serves all rows.
 
     Args:
         values: [R, C]; -inf is an empty place, NaN counts as the highest.
-        count: How many; fewer are returned where a row has fewer columns.
+        count: How many; at most C are returned.
 
     Returns:
-        Values [R, K], highest first, and their columns [R, K]; those of -inf mean nothing.
+        Values [R, K], highest first, and their columns [R, K]; those of -inf are undefined.
     """
     count = min(count, values.shape[1])
     if as_on_gpu(values.device):

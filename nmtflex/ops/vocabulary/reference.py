@@ -39,13 +39,13 @@ def best_words(
 def best_of(
     log_probs: Tensor, count: int, never: Sequence[int] = (), only: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return what ``best_words`` does of log-probabilities [M, V], which are written over."""
+    """Return the same as ``best_words`` for log-probabilities [M, V], which are overwritten."""
     place = None if only is None else only.clamp(min=0).unsqueeze(1)
     wanted = None if place is None else log_probs.gather(1, place)
     for word in never:
         log_probs[:, word] = -torch.inf
     if only is not None and place is not None and wanted is not None:
-        # Masks, not indices of rows, for which the processor would wait for a GPU.
+        # Masks, since indices of rows would make the CPU wait for a GPU.
         ending = (only >= 0).unsqueeze(1)
         log_probs.masked_fill_(ending, -torch.inf)
         log_probs.scatter_(1, place, torch.where(ending, wanted, log_probs.gather(1, place)))

@@ -113,7 +113,7 @@ def test_a_finetuning_goes_on_by_its_run_alone(command_line, begun, tmp_path):
     assert options(tuned) == before | {"updates": 4}
     outcome = command_line("train", "--run", tuned, "--updates", 4)
     assert outcome.code == 2
-    assert f"{tuned} was made by nmtflex finetune; resume it by that" in outcome.err
+    assert f"{tuned} was made by nmtflex finetune; resume it with that" in outcome.err
 
 
 def test_a_new_run_still_needs_data(command_line, tmp_path):

@@ -98,7 +98,7 @@ def test_a_full_disk_after_a_validation_leaves_the_checkpoint_made_before_it(
 
 def test_float64_weights_come_back_as_they_were(train, tmp_path):
     from nmtflex.config import DeviceConfig
-    from nmtflex.runs.run import load_run
+    from nmtflex.runs.opening import load_run
 
     train(tmp_path / "run", "--updates", 3, "--dtype", "float64")
     saved = load_file(tmp_path / "run" / "checkpoints" / "best.safetensors")
@@ -127,7 +127,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(train, tmp_path, monkeypatch):
     assert outcome.code == 1
     assert outcome.err.splitlines()[-1] == (
         f"nmtflex: error: {run / 'checkpoints' / 'update-00000008'}: No space left on device; the "
-        f"training stopped at update 8, and the last checkpoint, of update 4, is whole: make room "
+        f"training stopped at update 8, and the last checkpoint, of update 4, is intact: make room "
         f"and give the same command again"
     )
     assert {path: path.read_bytes() for path in max_checkpoint(run).iterdir()} == before

@@ -25,7 +25,7 @@ def test_a_folder_that_is_no_run_is_left_alone_and_an_empty_one_is_taken(train, 
     (tmp_path / "run" / "mine").touch()
     outcome = train(tmp_path / "run", "--updates", 2)
     assert outcome.code == 1
-    message = "is no run: it has no config.json; give a folder that nmtflex train --run made, or"
+    message = "is not a run: it has no config.json; give a folder that nmtflex train --run made, or"
     assert f"{tmp_path / 'run'} {message} to train a new one" in outcome.err
     (tmp_path / "run" / "mine").unlink()
     assert train(tmp_path / "run", "--updates", 2).code == 0

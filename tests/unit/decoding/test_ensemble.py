@@ -20,10 +20,10 @@ from nmtflex.config import (
     SearchConfig,
     ThresholdConfig,
 )
+from nmtflex.decoding.opening import open_ensemble
 from nmtflex.decoding.tally import Tally
-from nmtflex.decoding.translator import open_ensemble
 from nmtflex.errors import OptionError
-from nmtflex.runs.run import load_run
+from nmtflex.runs.opening import load_run
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, Vocabulary
 
 CPU = {"device": "cpu", "threads": 1, "dtype": "float64"}

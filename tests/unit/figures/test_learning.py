@@ -9,8 +9,8 @@ pytest.importorskip("matplotlib")
 from nmtflex.config import plot
 from nmtflex.errors import OptionError, RunError
 from nmtflex.figures.learning import METRICS, learning, points, present
+from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.metrics import NUMBERS, MetricsRow, read_metrics
-from nmtflex.runs.run import RunFolder
 from nmtflex.training.metrics import COLUMNS
 
 HEADER = ",".join(COLUMNS)

@@ -18,8 +18,9 @@ from nmtflex.config import DeviceConfig, FinetuneConfig
 from nmtflex.corpus.store import TokenStore, open_prepared
 from nmtflex.errors import NmtflexError
 from nmtflex.figures.tradeoff import read_points, table_facts
+from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.metrics import read_metrics
-from nmtflex.runs.run import RunFolder, load_run
+from nmtflex.runs.opening import load_run
 from nmtflex.runs.threshold import threshold_value
 from nmtflex.text.bpe import BPE
 from nmtflex.text.pipeline import TextPipeline

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from nmtflex.ops.attend import Attended, Damping, Penalty, Window, cpu, reference
-from nmtflex.ops.attend.operation import Implementation, Source
+from nmtflex.ops.attend.operation import Source
 
 IMPLEMENTATIONS = {"reference": reference, "cpu": cpu}
 
@@ -27,11 +27,11 @@ class Problem(NamedTuple):
     penalty: Penalty | None = None
     damping: Damping | None = None
 
-    def attend(self, chosen: Implementation, trace: bool = True) -> Attended:
+    def attend(self, chosen: Any, trace: bool = True) -> Attended:
         source = chosen.make_source(self.keys, self.values, self.lengths)
         return self.attend_to(source, chosen, trace)
 
-    def attend_to(self, source: Source, chosen: Implementation, trace: bool = True) -> Attended:
+    def attend_to(self, source: Source, chosen: Any, trace: bool = True) -> Attended:
         return chosen.attend(
             self.query,
             source,

@@ -239,7 +239,7 @@ def test_tensors_that_do_not_fit_are_refused(name, got, wanted):
         problem = problem._replace(damping=problem.damping._replace(centre=part))
     else:
         problem = problem._replace(**{name: part})
-    message = re.escape(f"{name} has shape {got}, and {wanted} is wanted")
+    message = re.escape(f"{name} has shape {got}, not {wanted}")
     with pytest.raises(ValueError, match=message):
         problem.attend(cpu)
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from nmtflex.ops import waiting
+from nmtflex.workers import usable_cores
 
 pytestmark = pytest.mark.skipif(not waiting.TASKS.is_dir(), reason="needs Linux's /proc")
 
@@ -68,7 +69,7 @@ def test_waiting_for_a_core_is_counted():
     program = "while True: pass"
     before = waiting.kept_waiting()
     neighbours = [
-        subprocess.Popen([sys.executable, "-c", program]) for _ in range(2 * waiting._cores())
+        subprocess.Popen([sys.executable, "-c", program]) for _ in range(2 * usable_cores())
     ]
     try:
 
@@ -115,10 +116,23 @@ def test_one_thread_needs_no_watcher(monkeypatch):
     started = []
     monkeypatch.setattr(waiting.Watcher, "start", lambda _: started.append(1))
     before = torch.get_num_threads()
-    for team, expected in ((1, 0), (max(2, waiting._cores()), 1)):
+    for team, expected in ((1, 0), (max(2, usable_cores()), 1)):
         torch.set_num_threads(team)
         waiting.watch.cache_clear()
         waiting.watch()
         assert len(started) == expected
     torch.set_num_threads(before)
     waiting.watch.cache_clear()
+
+
+@pytest.fixture
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_a_crowd_of_a_team_that_has_shrunk_to_one_thread(monkeypatch, one_thread):
+    monkeypatch.setattr(waiting.Crowd, "_stay", lambda _: None)
+    assert len(waiting.Crowd().helpers) == max(1, usable_cores() - 1)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from nmtflex.ops.vocabulary import aligned, best_words, cross_entropy_rows, room_for_logits
+from nmtflex.ops.tensors import padded
+from nmtflex.ops.vocabulary import ALIGNED, best_words, cross_entropy_rows, room_for_logits
 from nmtflex.ops.vocabulary.reference import best_of
 
 BOTH = pytest.mark.parametrize("kernels", ["auto", "reference"])
@@ -47,7 +48,7 @@ def test_cross_entropy_and_its_gradient_equal_torch(kernels, dtype, words, smoot
 @pytest.mark.parametrize(("words", "rows"), [(1, 16), (16, 16), (17, 32), (4906, 4912)])
 def test_rows_below_a_weight(words, rows):
     weight = torch.randn(words, 3)
-    longer = aligned(weight)
+    longer = padded(weight, ALIGNED)
     assert longer.shape == (rows, 3)
     assert torch.equal(longer[:words], weight)
     assert not longer[words:].any()

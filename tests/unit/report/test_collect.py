@@ -19,7 +19,7 @@ from nmtflex.config import (
     SearchConfig,
     ThresholdConfig,
 )
-from nmtflex.decoding.translator import load
+from nmtflex.decoding.opening import load
 from nmtflex.errors import OptionError, RunError
 from nmtflex.evaluation.runs import Decoding
 from nmtflex.evaluation.sweep import Point, as_csv

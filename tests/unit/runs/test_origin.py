@@ -9,8 +9,8 @@ import pytest
 
 from nmtflex.config import GlobalConfig
 from nmtflex.files import file_hash
+from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.origin import read_curve, start_of
-from nmtflex.runs.run import RunFolder
 
 HEADER = "update,epoch,seconds,target_tokens,split,loss,perplexity,bleu,learning_rate,"
 COLUMNS = f"{HEADER}gradient_norm,gate_mean,cps\n"

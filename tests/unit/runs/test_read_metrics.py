@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nmtflex.errors import RunError
+from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.metrics import MetricsRow, read_metrics
-from nmtflex.runs.run import RunFolder
 from nmtflex.training.metrics import COLUMNS
 
 HEADER = ",".join(COLUMNS)
@@ -58,21 +58,19 @@ def test_a_damaged_row_is_named(folder, line, header, words):
     number = 3 if header == HEADER else 2
     with pytest.raises(RunError) as caught:
         read_metrics(run)
-    assert f"{run.metrics}:{number}: not a row of the metrics of a training" in str(caught.value)
+    assert f"{run.metrics}:{number}: damaged" in str(caught.value)
     assert words in str(caught.value)
 
 
 def test_metrics_in_another_encoding_are_named(folder):
     run = folder()
     run.metrics.write_bytes(b"\xff\xfe")
-    with pytest.raises(RunError, match=r"metrics\.csv: not the metrics of a training: not UTF-8"):
+    with pytest.raises(RunError, match=r"metrics\.csv: damaged: not UTF-8"):
         read_metrics(run)
 
 
 def test_a_row_without_end_is_named(folder):
     run = folder()
     run.metrics.write_text(f"{HEADER}\n1,2,{'9' * 200_000}\n")
-    with pytest.raises(
-        RunError, match=r"metrics\.csv: not the metrics of a training: field larger"
-    ):
+    with pytest.raises(RunError, match=r"metrics\.csv: damaged: field larger"):
         read_metrics(run)

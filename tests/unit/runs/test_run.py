@@ -15,7 +15,8 @@ from nmtflex.config import (
     DeviceConfig,
 )
 from nmtflex.errors import RunError
-from nmtflex.runs.run import RunFolder, load_run
+from nmtflex.runs.folder import RunFolder
+from nmtflex.runs.opening import load_run
 from nmtflex.runs.weights import load_tensors, save_tensors
 from nmtflex.text.vocabulary import Vocabulary
 
@@ -58,7 +59,7 @@ def test_a_moved_run_is_the_same_run(tiny_run, tmp_path):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(RunError, match=r"gone: no such folder, so no run"):
+    with pytest.raises(RunError, match=r"gone: no such run folder"):
         load_run(tmp_path / "gone", CPU)
 
 
@@ -71,7 +72,7 @@ def test_a_file_is_no_run(tmp_path):
 
 
 def test_a_folder_that_is_no_run(tmp_path):
-    with pytest.raises(RunError, match=f"{tmp_path} is no run: it has no config.json"):
+    with pytest.raises(RunError, match=f"{tmp_path} is not a run: it has no config.json"):
         load_run(tmp_path, CPU)
 
 
@@ -136,7 +137,10 @@ def test_damaged_options(tiny_run, values, words):
 )
 def test_a_model_of_more_weights_than_the_file_has_is_not_built(tiny_run, size, value):
     change_model(tiny_run, size, value)
-    with pytest.raises(RunError, match=r"best\.safetensors: weight [a-z_.0-9]+ has shape .*; put"):
+    with pytest.raises(
+        RunError,
+        match=r"best\.safetensors: weight [a-z_.0-9]+ has shape .*weights.safe",
+    ):
         load_run(tiny_run, CPU)
 
 
@@ -195,10 +199,10 @@ def test_a_truncated_checkpoint_names_file_and_remedy(tiny_run):
     path = tiny_run / "checkpoints" / "best.safetensors"
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
-    with pytest.raises(RunError, match=r"best\.safetensors is truncated or damaged .*; put the"):
+    with pytest.raises(RunError, match=r"best\.safetensors is truncated or damaged .*weights"):
         load_run(tiny_run, CPU)
     path.write_bytes(whole[:100])
-    with pytest.raises(RunError, match=r"best\.safetensors is truncated or damaged .*; put the"):
+    with pytest.raises(RunError, match=r"best\.safetensors is truncated or damaged .*weights"):
         load_run(tiny_run, CPU)
 
 

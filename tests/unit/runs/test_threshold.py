@@ -13,7 +13,7 @@ from nmtflex.attention import Limits
 from nmtflex.config import DeviceConfig, FlexibleConfig, ModelConfig
 from nmtflex.errors import OptionError
 from nmtflex.model.build import build_model
-from nmtflex.runs.run import load_run
+from nmtflex.runs.opening import load_run
 from nmtflex.runs.threshold import run_threshold, run_thresholds, threshold_value, under
 
 CPU = DeviceConfig(device="cpu", threads=1)
@@ -38,16 +38,17 @@ def test_numbers_need_no_data(spelt, value):
 
 @pytest.mark.parametrize("data", [{}, {"mean_valid_source": None}])
 def test_auto_without_validation_data(data):
-    with pytest.raises(OptionError, match=r"--tau auto is made of .*give a number, such as 1\.2"):
+    with pytest.raises(OptionError, match=r"--tau auto .*1\.2"):
         threshold_value("auto", data)
 
 
 @pytest.mark.parametrize("tau", ["1.38", "inf", "auto"])
 def test_a_mechanism_without_a_penalty_is_named(tiny_run, tau):
     run = load_run(tiny_run, CPU)
-    message = f"--tau {tau} needs flexible attention, and {tiny_run} has global; leave it out"
-    with pytest.raises(OptionError, match=re.escape(message)):
-        run_threshold(run, tau)
+    for find in (run_threshold, lambda run, tau: run_thresholds([run], tau)[0]):
+        with pytest.raises(OptionError, match=re.escape(f"--tau {tau}")) as caught:
+            find(run, tau)
+        assert f"{tiny_run} has global" in str(caught.value)
 
 
 def test_nothing_is_left_out_where_nothing_is_given(tiny_run):

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from nmtflex.config import AverageConfig, DeviceConfig
 from nmtflex.errors import OptionError, RunError
-from nmtflex.runs.run import load_run
+from nmtflex.runs.opening import load_run
 from nmtflex.training.average import average_checkpoints
 
 UPDATES = (40, 80, 120, 160)

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from nmtflex.config import DeviceConfig
 from nmtflex.errors import RunError
-from nmtflex.runs.run import RunFolder, load_run, update_of
+from nmtflex.runs.folder import RunFolder, update_of
+from nmtflex.runs.opening import load_run
 from nmtflex.runs.weights import load_tensors, save_tensors
 from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import (

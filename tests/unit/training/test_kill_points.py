@@ -17,7 +17,8 @@ from safetensors.torch import load_file
 
 from nmtflex.config import DeviceConfig
 from nmtflex.files import atomic_file, atomic_folder
-from nmtflex.runs.run import RunFolder, load_run
+from nmtflex.runs.folder import RunFolder
+from nmtflex.runs.opening import load_run
 from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import clear_leftovers, save_best, save_checkpoint
 from nmtflex.training.progress import Progress

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 from nmtflex.training.metrics import COLUMNS, Metrics
 
 

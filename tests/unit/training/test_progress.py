@@ -34,7 +34,7 @@ def test_what_is_written_is_read():
     ],
 )
 def test_what_no_training_counts_to(name, value):
-    with pytest.raises(TypeError, match=f"'{name}' is .*, which no training counts to"):
+    with pytest.raises(TypeError, match=f"'{name}' is .*, which is out of range"):
         Progress.from_dict({"rate": 0.1, name: value})
 
 

@@ -17,7 +17,7 @@ from nmtflex.config import (
     TrainConfig,
 )
 from nmtflex.errors import OptionError, RunError
-from nmtflex.runs.run import RunFolder
+from nmtflex.runs.folder import RunFolder
 from nmtflex.training.describe import Options
 from nmtflex.training.same_options import check_same
 
@@ -79,8 +79,8 @@ def complaint(before: dict[str, Any], now: dict[str, Any]) -> str:
 )
 def test_changes(before, now, change):
     assert complaint(run(before), run(now)) == (
-        f"r is a run with other options: {change}; leave out what is to stay as it was, or give "
-        f"another --run"
+        f"r is a run with other options: {change}; leave out what should "
+        f"stay unchanged, or give another --run"
     )
 
 
@@ -116,7 +116,7 @@ def test_all_changes_at_once():
     assert complaint(before, now) == (
         "r is a run with other options: --halve-from was 2, not 0; --clip was 1.0, not 3.0; "
         "--dtype was bfloat16, not float32; the prepared data is not the data it was trained on; "
-        "leave out what is to stay as it was, or give another --run"
+        "leave out what should stay unchanged, or give another --run"
     )
 
 
@@ -140,17 +140,16 @@ def test_a_mechanism_that_is_none(damaged):
 
 def test_another_command():
     assert complaint(run(), run(finetune(), base="1")) == (
-        "r was made by nmtflex train; resume it by that, or give another --run"
+        "r was made by nmtflex train; resume it with that, or give another --run"
     )
     assert complaint(run(finetune(), base="1"), run()) == (
-        "r was made by nmtflex finetune; resume it by that, or give another --run"
+        "r was made by nmtflex finetune; resume it with that, or give another --run"
     )
 
 
 def test_another_base():
     assert complaint(run(finetune(), base="1"), run(finetune(beta=3.0), base="2")) == (
-        "r did not begin with the weights that b has now; give the run that it was finetuned from, "
-        "or another --run"
+        "r did not start from the present weights of b; give its base run, or another --run"
     )
 
 
@@ -159,8 +158,8 @@ def test_what_cannot_be_resumed():
     with pytest.raises(RunError) as caught:
         check_same(RunFolder(Path("r")), run(average={}), now, now["options"])
     assert str(caught.value) == (
-        "r was made by nmtflex average and has no training to resume; go on from it with nmtflex "
-        "finetune, in another --run"
+        "r was made by nmtflex average and has no training to resume; continue from it with "
+        "nmtflex finetune, in another --run"
     )
     with pytest.raises(RunError, match=r"^r/config.json: damaged: no 'train' section$"):
         check_same(RunFolder(Path("r")), run(train=[]), now, now["options"])

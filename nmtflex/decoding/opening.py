@@ -1,0 +1,164 @@
+"""Opening runs for translation: one, or several as an ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from nmtflex.config import (
+    BatchConfig,
+    Config,
+    DeviceConfig,
+    SearchConfig,
+    ThresholdConfig,
+    nearest,
+    options_of,
+)
+from nmtflex.decoding.forks import check_not_forked, watch_forks
+from nmtflex.decoding.translator import Translator
+from nmtflex.errors import OptionError
+from nmtflex.model.inference import make_ready
+from nmtflex.runs.opening import Run, load_run
+from nmtflex.runs.threshold import run_thresholds, under
+
+Group = TypeVar("Group", bound=Config)
+
+
+class LoadedTranslator(Translator):
+    """A translator of run folders; a copy of it opens the folders again.
+
+    A model made ready for decoding cannot be copied. So ``copy.deepcopy`` and ``pickle`` keep only
+    the paths and the options; the run folders must still exist.
+    """
+
+    reopen: tuple[Any, ...] = ()  # arguments of ``open_ensemble``
+
+    def __reduce__(self) -> tuple[Callable[..., Translator], tuple[Any, ...]]:
+        """Return how to make a copy."""
+        return _open_again, self.reopen
+
+
+def _open_again(*arguments: Any) -> Translator:
+    return open_ensemble(*arguments).translator
+
+
+class Opened(NamedTuple):
+    """A run, or an ensemble of some, ready to translate."""
+
+    run: Run  # the first one of an ensemble
+    translator: Translator
+    tau: float | None  # threshold, if one was given
+
+
+def open_translator(
+    path: Path,
+    search: SearchConfig,
+    threshold: ThresholdConfig,
+    batch: BatchConfig,
+    device: DeviceConfig,
+) -> Opened:
+    """Open one run; see ``open_ensemble``."""
+    return open_ensemble([path], search, threshold, batch, device)
+
+
+def open_ensemble(
+    paths: Sequence[Path],
+    search: SearchConfig,
+    threshold: ThresholdConfig,
+    batch: BatchConfig,
+    device: DeviceConfig,
+) -> Opened:
+    """Open runs that translate together, by the average of their probabilities.
+
+    Traces, and with them replaced unknown words, come from the first run. A threshold applies to
+    the runs that have a penalty. Score computations are summed over the runs.
+
+    Args:
+        paths: Run folders, at least one; a single run is an ensemble of itself.
+        search: Options of the beam search.
+        threshold: That of flexible attention; ``auto`` is each run's own.
+        batch: How many sentences are decoded together, and ``--int8``.
+        device: Where all runs are.
+
+    Raises:
+        OptionError: The runs differ in vocabulary, tokenizer or BPE, or the first one's attention
+            cannot do what the options ask, or the device does not support ``--int8``.
+        RunError: A folder is not a run, or has a newer format.
+    """
+    watch_forks()
+    check_not_forked()
+    runs = [load_run(path, device) for path in paths]
+    for run in runs[1:]:
+        if what := run.pipeline.difference(runs[0].pipeline):
+            raise OptionError(
+                f"{run.folder.path} has another {what} than {paths[0]}, and the runs of an "
+                f"ensemble need the same; train them on one prepared folder, or preprocess with "
+                f"--like {paths[0]}"
+            )
+    taus = run_thresholds(runs, threshold.tau)
+    tau = next((value for value in taus if value is not None), None)
+    translator = _translator(runs, taus, search, batch)
+    resolved = [path.resolve() for path in paths]
+    translator.reopen = (resolved, search, threshold, batch, device)
+    return Opened(runs[0], translator, tau)
+
+
+def _translator(
+    runs: Sequence[Run], taus: Sequence[float | None], search: SearchConfig, batch: BatchConfig
+) -> LoadedTranslator:
+    """Make the translator of opened runs."""
+    first = runs[0]
+    if search.replace_unk and not first.model.aligned:
+        raise OptionError(
+            f"--replace-unk needs weights over source positions, and {first.folder.path} has "
+            f"{first.model_config.attention.kind} attention"
+        )
+    for run in runs:
+        make_ready(run.model, batch.int8)
+    first.pipeline.source.longest = search.max_source_length or None
+    models = [under(run, tau) for run, tau in zip(runs, taus, strict=True)]
+    return LoadedTranslator(models, first.pipeline, search, batch)
+
+
+def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
+    """Open a run for translation, or several runs as an ensemble.
+
+    Args:
+        run: Run folder that ``nmtflex train`` wrote. A sequence of folders is an ensemble, which
+            averages the probabilities of its runs; the runs must share tokenizer, BPE and
+            vocabulary.
+        **options: Those of ``nmtflex translate``, with underscores. Search: ``beam``,
+            ``length_penalty``, ``max_length`` and ``max_source_length`` (which limit the time of a
+            line), ``replace_unk``, ``unk``. Flexible attention: ``tau`` (a number, "inf", "auto").
+            Speed: ``batch_sentences``, ``int8``, ``device``, ``dtype``, ``threads``.
+
+    Returns:
+        A translator; it needs no file outside the run folder.
+
+    Raises:
+        OptionError: An option is unknown or has an invalid value, the list of runs is empty, or the
+            runs do not match each other.
+        RunError: The folder is not a run, is damaged, or has a newer format.
+    """
+    search = _take(SearchConfig, options)
+    if options.get("tau") is not None:  # 1.38 as well as "1.38"
+        options["tau"] = str(options["tau"])
+    threshold = _take(ThresholdConfig, options)
+    batch = _take(BatchConfig, options)
+    device = _take(DeviceConfig, options)
+    if options:
+        name = min(options)
+        groups = (SearchConfig, ThresholdConfig, BatchConfig, DeviceConfig)
+        known = [key for group in groups for key in options_of(group)]
+        raise OptionError(f"load: unknown option {name!r}{nearest(name, known)}")
+    runs = [run] if isinstance(run, str | Path) else run
+    if not runs:
+        raise OptionError("load: there is no run in the list; name at least one")
+    return open_ensemble(list(map(Path, runs)), search, threshold, batch, device).translator
+
+
+def _take(group: type[Group], options: dict[str, Any]) -> Group:
+    """Build an option group of the options that belong to it, and take them out."""
+    names = [name for name in options_of(group) if name in options]
+    return group.from_dict({name: options.pop(name) for name in names})
