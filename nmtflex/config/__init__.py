@@ -1,4 +1,4 @@
-"""Every option of nmtflex, once: typed, bounded, documented. Imports no torch."""
+"""Definitions of all nmtflex options: types, bounds and help texts. Does not import torch."""
 
 from nmtflex.config.attention import (
     AttentionConfig,

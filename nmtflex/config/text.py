@@ -14,32 +14,32 @@ Dictionary = Literal["ipadic", "unidic-lite"]
 Normalization = Literal["none", "nfkc", "wat-width", "wat-half-width"]
 
 NORMALIZATIONS = (
-    "nfkc: Unicode's compatibility form; wat-width: half to full width as WAT maps it; "
-    "wat-half-width: full to half, likewise."
+    "nfkc: Unicode NFKC; wat-width: half to full width, as WAT maps it; wat-half-width: full to half "
+    "width, likewise."
 )
-KYTEA_MODEL = "KyTea's model file of the kytea tokenizer: a binary one, plain, gz, xz or zst."
+KYTEA_MODEL = "Model file for the kytea tokenizer: binary, plain or packed as gz, xz or zst."
 
 
 class TokenizerOptions(Protocol):
-    """The options that concern one tokenizer or another, whichever group they are in."""
+    """Options of tokenizers, in whichever group they are defined."""
 
     @property
     def aggressive(self) -> bool:
-        """Of moses: split hyphens."""
+        """Whether moses splits hyphens."""
 
     @property
     def escape(self) -> bool:
-        """Of moses: write entities."""
+        """Whether moses escapes special characters."""
 
     @property
     def mecab_dictionary(self) -> Dictionary:
-        """Of mecab."""
+        """Dictionary for mecab."""
 
 
 def describe_tokenizer(
     name: str, language: str | None, normalize: Normalization, options: TokenizerOptions
 ) -> dict[str, Any]:
-    """Return what ``build_tokenizer`` takes, of the options that concern this tokenizer."""
+    """Return the settings of a tokenizer, for ``build_tokenizer``."""
     settings: dict[str, dict[str, Any]] = {
         "moses": {
             "language": language,
@@ -52,7 +52,7 @@ def describe_tokenizer(
 
 
 def given_flags(config: Config) -> dict[str, str]:
-    """Map the options that have not their default to the flags that gave them their value."""
+    """Map each option that differs from its default to the flag that set it."""
     fields = {field.name: field for field in dataclasses.fields(config)}
     found = {}
     for name, (_, option) in options_of(type(config)).items():
@@ -64,57 +64,62 @@ def given_flags(config: Config) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DetokenizeConfig(Config):
-    """How text is split into tokens."""
+    """Tokenization."""
 
     tokenizer: Annotated[
         TokenizerName | None,
         Opt(
-            "none parts at ASCII white space alone; moses needs --lang.",
+            "Tokenizer; none splits at ASCII whitespace only; moses needs --lang.",
             replaces=("wat", "segmenter"),
         ),
     ] = None
     lang: Annotated[
-        str | None, Opt("Language of the moses tokenizer, as de: its abbreviations, apostrophes.")
+        str | None,
+        Opt("Language of the moses tokenizer, such as de: sets its abbreviations and apostrophes."),
     ] = None
-    aggressive: Annotated[bool, Opt("moses: split hyphens between letters too, as @-@.")] = False
+    aggressive: Annotated[bool, Opt("moses: also split hyphens between letters, as @-@.")] = False
     escape: Annotated[
-        bool, Opt("moses: write ' as &apos; and so on.", flag="--escape/--no-escape")
+        bool,
+        Opt("moses: escape special characters, such as ' as &apos;.", flag="--escape/--no-escape"),
     ] = True
-    mecab_dictionary: Annotated[Dictionary, Opt("Dictionary of the mecab tokenizer.")] = "ipadic"
+    mecab_dictionary: Annotated[Dictionary, Opt("Dictionary for the mecab tokenizer.")] = "ipadic"
     kytea_model: Annotated[Path | None, Opt(KYTEA_MODEL)] = None
-    normalize: Annotated[Normalization, Opt(f"Before splitting. {NORMALIZATIONS}")] = "none"
+    normalize: Annotated[
+        Normalization, Opt(f"Unicode normalisation before splitting. {NORMALIZATIONS}")
+    ] = "none"
     wat: Annotated[
         Literal["ja", "en"] | None,
         Opt(
-            "Instead of --tokenizer: the words that WAT's evaluation scores in this language.",
+            "Instead of --tokenizer: split into the words that WAT's evaluation scores in this "
+            "language.",
             replaces=("tokenizer", "lang", "aggressive", "escape", "normalize"),
         ),
     ] = None
     segmenter: Annotated[
         Literal["kytea", "mecab"],
-        Opt("Of --wat ja; with mecab it is a variant of the procedure, not WAT's own."),
+        Opt("Word segmenter for --wat ja; mecab is a variant of WAT's procedure."),
     ] = "kytea"
 
     @property
     def segmenters(self) -> set[str]:
-        """The tokenizers at work whose options have an effect."""
+        """The tokenizers in use, whose options have an effect."""
         if self.wat is None:
             return {str(self.tokenizer)}
         return {self.segmenter} if self.wat == "ja" else set()
 
     def validate(self) -> list[str]:
-        """Check what concerns several options."""
+        """Check rules that involve several options."""
         faults = []
         if self.tokenizer is None and self.wat is None:
             faults.append("give --tokenizer or --wat")
         if self.tokenizer is not None and self.wat is not None:
-            faults.append(f"--tokenizer {self.tokenizer} has no effect beside --wat {self.wat}")
+            faults.append(f"--tokenizer {self.tokenizer} has no effect with --wat {self.wat}")
         if self.tokenizer == "moses" and not self.lang:
-            faults.append("--tokenizer moses needs --lang, as --lang de")
+            faults.append("--tokenizer moses needs --lang, such as --lang de")
         if self.wat != "ja" and self.segmenter != "kytea":
             faults.append(f"--segmenter {self.segmenter} has no effect without --wat ja")
         if self.wat is not None and self.normalize != "none":
-            faults.append(f"--normalize {self.normalize} has no effect beside --wat {self.wat}")
+            faults.append(f"--normalize {self.normalize} has no effect with --wat {self.wat}")
         owners = {
             "lang": "moses", "aggressive": "moses", "escape": "moses",
             "mecab_dictionary": "mecab", "kytea_model": "kytea",
@@ -128,12 +133,12 @@ class DetokenizeConfig(Config):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenizeConfig(DetokenizeConfig):
-    """How text is split into tokens."""
+    """Tokenization."""
 
     def validate(self) -> list[str]:
-        """Check also that there is what splitting needs, and joining does not."""
+        """Check also what only splitting needs."""
         faults = DetokenizeConfig.validate(self)
         if "kytea" in self.segmenters and self.kytea_model is None:
             what = "--wat ja" if self.wat else "--tokenizer kytea"
-            faults.append(f"{what} needs --kytea-model FILE, a model of KyTea")
+            faults.append(f"{what} needs --kytea-model FILE")
         return faults
