@@ -1,8 +1,8 @@
-"""Turn option groups (``nmtflex.config``) into the flags of a command.
+"""Creation of a command's flags from option groups (``nmtflex.config``).
 
-A command is a function whose parameters are config classes; its flags are their fields. A field
-that is a family (``Variant``) becomes one flag that chooses the kind, and each kind's own options
-stand in a help panel of their own.
+A command is a function whose parameters are config classes; their fields become its flags. A field
+that is a family (``Variant``) becomes one flag that selects the kind, and the options of each kind
+get their own help panel.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from nmtflex.errors import OptionError
 
 
 def command(app: typer.Typer, name: str, **settings: Any) -> Callable[..., Callable[..., Any]]:
-    """Register a function as ``nmtflex NAME``, its flags made of its config parameters."""
+    """Register a function as ``nmtflex NAME``, with flags from its config parameters."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         text = escape(unwrap(inspect.getdoc(function) or ""))
@@ -52,7 +52,7 @@ def command(app: typer.Typer, name: str, **settings: Any) -> Callable[..., Calla
 
 
 def bind(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with one parameter an option, which builds the configs and calls."""
+    """Wrap a function so that it takes one parameter per option and builds the configs."""
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, type[Config]] = {}
     parameters: list[inspect.Parameter] = []
@@ -104,8 +104,8 @@ def _is_argument(parameter: inspect.Parameter) -> bool:
 def _parameters_of(group: type[Config]) -> list[inspect.Parameter]:
     """Return the command-line parameters of one option group.
 
-    Options of kinds are not given by default, and stand in panels of their own, but for those that
-    every kind has. Where there is one kind, there is nothing to choose.
+    Options of kinds default to None and get their own panels, unless every kind has them. A family
+    with a single kind gets no flag.
     """
     panel = (group.__doc__ or "").strip().splitlines()[0].rstrip(".")
     found: dict[str, inspect.Parameter] = {}
@@ -129,7 +129,7 @@ def _parameters_of(group: type[Config]) -> list[inspect.Parameter]:
 
 
 def _parameter(name: str, plain: Any, option: Opt, default: Any, panel: str) -> inspect.Parameter:
-    """Make one Typer parameter; bounds are ours, so that a file and Python meet them too."""
+    """Make one Typer parameter; bounds are checked by ``Config``, whatever the source."""
     text = escape(option.help)  # Typer reads square brackets as markup
     info: Any
     if option.argument:
@@ -147,7 +147,7 @@ def _parameter(name: str, plain: Any, option: Opt, default: Any, panel: str) -> 
 
 
 def _reader_of(option: Opt) -> Callable[[str], int]:
-    """Return what reads a whole number, or a word in the place of one."""
+    """Return a parser for integers and the option's words."""
 
     def number_or_word(text: str) -> int:
         if text in option.words:
@@ -155,20 +155,20 @@ def _reader_of(option: Opt) -> Callable[[str], int]:
         with contextlib.suppress(ValueError):
             if (number := int(text)) not in option.words.values():
                 return number
-        raise typer.BadParameter(f"{text!r} is no whole number and not {', '.join(option.words)}")
+        raise typer.BadParameter(f"{text!r} is neither an integer nor {', '.join(option.words)}")
 
     return number_or_word
 
 
 def refuse(why: str, *groups: Config) -> None:
-    """Refuse what is given of option groups that have no effect.
+    """Refuse options that have no effect.
 
     Args:
-        why: How the message ends: "is for ...".
-        groups: As a command got them; what differs from the default was given.
+        why: End of the message: "has no effect ...".
+        groups: Option groups; any value that differs from its default counts as given.
 
     Raises:
-        OptionError: Something was given.
+        OptionError: An option was given.
     """
     for group in groups:
         for fault in group.given(dict.fromkeys(options_of(type(group)), why)):
@@ -176,7 +176,7 @@ def refuse(why: str, *groups: Config) -> None:
 
 
 def _quiet_parameter() -> inspect.Parameter:
-    text = "Show no progress and no remarks; warnings and errors remain."
+    text = "Show only warnings and errors, without progress and notes."
     info = typer.Option("--quiet", "-q", help=text)
     return keyword("quiet", Annotated[bool, info], False)
 

@@ -155,7 +155,7 @@ class Config:
         return []
 
     def given(self, why: Mapping[str, str]) -> list[str]:
-        """Return a fault for each option in ``why`` that differs from its default, with the reason."""
+        """Return a fault with its reason for each option in ``why`` that is not at its default."""
         faults = []
         for name, reason in why.items():
             if (value := getattr(self, name)) == default_of(type(self), name):
@@ -309,7 +309,7 @@ def _words(plain: Any) -> str:
 
 
 def nearest(name: str, known: Any) -> str:
-    """Return ``"; did you mean X?"`` with a synonym from other toolkits or the closest name, or ""."""
+    """Return ``"; did you mean X?"``, a synonym from other toolkits or the closest name, or ""."""
     spelt = {plain_name(one): one for one in known}
     meant = [spelt[ours] for ours in (plain_name(name), *synonyms(name)) if ours in spelt]
     close = meant or difflib.get_close_matches(name, list(known), n=1)
@@ -318,7 +318,7 @@ def nearest(name: str, known: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Variant(Config):
-    """Base class of a family of option groups, selected by ``kind``; subclasses register themselves."""
+    """Base class of a family of option groups, selected by ``kind``: one subclass per kind."""
 
     kind: ClassVar[str] = ""
 

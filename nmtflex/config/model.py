@@ -83,8 +83,8 @@ class ModelConfig(Config):
         faults = self.attention.faults_in(self)
         if self.tie_embeddings != "none" and self.output_size != self.embedding_size:
             faults.append(
-                f"--tie-embeddings {self.tie_embeddings} needs an output layer with --embedding-size "
-                f"({self.embedding_size}) inputs, not {self.output_size}; "
+                f"--tie-embeddings {self.tie_embeddings} needs an output layer with "
+                f"{self.embedding_size} inputs (--embedding-size), not {self.output_size}; "
                 f"add --bottleneck {self.embedding_size}"
             )
         return faults

@@ -12,7 +12,7 @@ from nmtflex.config.encoder import EncoderConfig, RecurrentEncoderConfig
 def upgraded(config: dict[str, Any]) -> dict[str, Any]:
     """Return a run's ``config.json`` in the current format.
 
-    Format 1 had only the recurrent encoder, and stored encoder and decoder options with the model's.
+    Format 1 had only the recurrent encoder, and kept encoder and decoder options with the model's.
 
     Raises:
         KeyError: The model's options are missing.

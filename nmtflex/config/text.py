@@ -14,8 +14,8 @@ Dictionary = Literal["ipadic", "unidic-lite"]
 Normalization = Literal["none", "nfkc", "wat-width", "wat-half-width"]
 
 NORMALIZATIONS = (
-    "nfkc: Unicode NFKC; wat-width: half to full width, as WAT maps it; wat-half-width: full to half "
-    "width, likewise."
+    "nfkc: Unicode NFKC; wat-width: half to full width, as WAT maps it; wat-half-width: full to "
+    "half width, likewise."
 )
 KYTEA_MODEL = "Model file for the kytea tokenizer: binary, plain or packed as gz, xz or zst."
 
