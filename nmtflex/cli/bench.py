@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note, print_table, write_line
-from nmtflex.config import (
-    BatchConfig,
-    BenchConfig,
-    DeviceConfig,
-    SearchConfig,
-    ThresholdConfig,
-)
+from nmtflex.config import BenchConfig, Decoding, DeviceConfig, SearchConfig
 from nmtflex.errors import OptionError
 
 if TYPE_CHECKING:
@@ -26,20 +20,13 @@ if TYPE_CHECKING:
     from nmtflex.bench.attend import KernelTimes
     from nmtflex.bench.decoding import Measured
     from nmtflex.bench.synthetic import SyntheticRow
-    from nmtflex.evaluation.runs import Decoding
 
 SYNTHETIC_TAU = "1.2"  # default of --tau for --synthetic
 MEGABYTE = 1e6  # bytes
 
 
 @command(app, "bench")
-def bench(
-    config: BenchConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
+def bench(config: BenchConfig, decoding: Decoding) -> None:
     """Measure how long runs take to decode their own data, and where the time goes.
 
     Only the search on ids is timed, without text processing. Reported are: the median, minimum and
@@ -55,28 +42,21 @@ def bench(
     (without the encoder), their ratio to the shortest length, CPS, encoder seconds per batch, and
     peak memory; there --tau defaults to 1.2.
     """
-    _check(config, search, threshold, batch, device)
+    _check(config, decoding)
     if config.kernels:
-        _bench_kernels(config, device)
+        _bench_kernels(config, decoding.device)
     elif config.synthetic:
-        _bench_synthetic(config, search, threshold, batch, device)
+        _bench_synthetic(config, decoding)
     else:
-        from nmtflex.evaluation.runs import Decoding
-
-        _bench_runs(config, Decoding(search, threshold, batch, device))
+        _bench_runs(config, decoding)
 
 
-def _check(
-    config: BenchConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
+def _check(config: BenchConfig, decoding: Decoding) -> None:
     """Check first that every option has an effect."""
+    search = decoding.search
     if config.kernels:
-        why = "has no effect on --kernels"
-        refuse(why, search, threshold, batch, DeviceConfig(dtype=device.dtype))
+        computing = DeviceConfig(dtype=decoding.device.dtype)
+        refuse("has no effect on --kernels", *decoding._replace(device=computing))
     elif config.synthetic:
         idle = SearchConfig(
             length_penalty=search.length_penalty,
@@ -85,7 +65,7 @@ def _check(
             unk=search.unk,
         )
         refuse("has no effect on --synthetic", idle)
-        if threshold.tau == "auto":
+        if decoding.threshold.tau == "auto":
             raise OptionError(
                 "--tau auto depends on the length of a run's validation sources, and --synthetic "
                 f"has no run; give a number, such as {SYNTHETIC_TAU}"
@@ -195,13 +175,7 @@ def _plain(row: KernelTimes) -> dict[str, Any]:
     return {**row.case._asdict(), "milliseconds": ways}
 
 
-def _bench_synthetic(
-    config: BenchConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
+def _bench_synthetic(config: BenchConfig, decoding: Decoding) -> None:
     from nmtflex.bench.decoding import computing
     from nmtflex.bench.synthetic import SEED, SyntheticTask, bench_synthetic
     from nmtflex.runs.device import open_device
@@ -211,14 +185,14 @@ def _bench_synthetic(
         steps=50 if config.steps is None else config.steps,
         words=config.words or 5000,
         repeats=config.repeats,
-        tau=float(threshold.tau or SYNTHETIC_TAU),
-        beam=search.beam,
-        batch_sentences=batch.batch_sentences,
-        int8=batch.int8,
-        device=device,
+        tau=float(decoding.threshold.tau or SYNTHETIC_TAU),
+        beam=decoding.search.beam,
+        batch_sentences=decoding.batch.batch_sentences,
+        int8=decoding.batch.int8,
+        device=decoding.device,
     )
-    place = open_device(device)
-    how = computing(place, device.dtype)
+    place = open_device(decoding.device)
+    how = computing(place, decoding.device.dtype)
     rows = bench_synthetic(wanted, note)
     if not config.json:
         _print_synthetic(rows, wanted.tau)

@@ -1,8 +1,8 @@
 """Creation of a command's flags from option groups (``nmtflex.config``).
 
-A command is a function whose parameters are config classes; their fields become its flags. A field
-that is a family (``Variant``) becomes one flag that selects the kind, and the options of each kind
-get their own help panel.
+A command is a function whose parameters are config classes; their fields become its flags. A named
+tuple of config classes, such as ``Decoding``, stands for all of them. A field that is a family
+(``Variant``) becomes one flag that selects the kind, and each kind's options get a help panel.
 """
 
 from __future__ import annotations
@@ -17,13 +17,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import typer
 from rich.markup import escape
 
-from nmtflex.cli.config_file import (
-    Fields,
-    config_file_parameter,
-    keyword,
-    make_way,
-    origin,
-)
+from nmtflex.cli.config_file import Fields, config_file_parameter, keyword, make_way, origin
 from nmtflex.cli.console import stderr
 from nmtflex.cli.help import HelpfulCommand, unwrap
 from nmtflex.cli.run_options import check_folders, take_from_run
@@ -57,12 +51,16 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
     groups: dict[str, type[Config]] = {}
     parameters: list[inspect.Parameter] = []
     fields: Fields = {}
+    bundles: dict[str, Any] = {}  # named tuples of groups
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints[name]
-        if is_kind(hint, Config):
-            groups[name] = hint
-            parameters += _parameters_of(hint)
-            fields |= all_options_of(hint)
+        if is_kind(hint, Config) or is_kind(hint, tuple):
+            own = get_type_hints(hint) if is_kind(hint, tuple) else {name: hint}
+            bundles |= {name: hint} if is_kind(hint, tuple) else {}
+            groups |= own
+            for group in own.values():
+                parameters += _parameters_of(group)
+                fields |= all_options_of(group)
         else:
             parameters.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
             fields[name] = (get_args(hint)[0] if hasattr(hint, "__metadata__") else hint), Opt("")
@@ -89,7 +87,8 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
         if faults:
             message = "; ".join(faults)
             raise OptionError(message + origin(context, path, message))
-        return function(**values, **built)
+        tuples = {name: bundle(*map(built.pop, bundle._fields)) for name, bundle in bundles.items()}
+        return function(**values, **built, **tuples)
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note, print_table, write_line
-from nmtflex.config import (
-    BatchConfig,
-    DeviceConfig,
-    EvalConfig,
-    ScoreConfig,
-    SearchConfig,
-    ThresholdConfig,
-)
+from nmtflex.config import Decoding, EvalConfig, ScoreConfig, SearchConfig
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
@@ -51,14 +44,7 @@ class _Data(NamedTuple):
 
 
 @command(app, "eval")
-def evaluate(
-    config: EvalConfig,
-    scores: ScoreConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
+def evaluate(config: EvalConfig, scores: ScoreConfig, decoding: Decoding) -> None:
     """Score a run on its own test data or on other files, or score files against references.
 
     Several runs are compared in a table with one row per run; --significance compares each with the
@@ -71,16 +57,10 @@ def evaluate(
     """
     _check_files(config)
     if not config.runs:
-        refuse(
-            "applies to translating with a run, not to scoring files",
-            search,
-            threshold,
-            batch,
-            device,
-        )
+        refuse("applies to translating with a run, not to scoring files", *decoding)
         scored = _score_files(config, scores)
     else:
-        scored = _score_runs(config, scores, search, threshold, batch, device)
+        scored = _score_runs(config, scores, decoding)
     written = _write_sentence_scores(scored, config.sentence_scores)
     report = _report(scored, config)
     _warn(scored, config)
@@ -123,18 +103,11 @@ def _score_files(config: EvalConfig, scores: ScoreConfig) -> _Scored:
     return _Scored(scorer, outputs, evaluations, lengths, facts)
 
 
-def _score_runs(
-    config: EvalConfig,
-    scores: ScoreConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> _Scored:
+def _score_runs(config: EvalConfig, scores: ScoreConfig, decoding: Decoding) -> _Scored:
     """Translate with each run, or with all as an ensemble, and score the results."""
     from nmtflex.decoding.translator import open_ensemble
     from nmtflex.evaluation.run_scores import common_scorer, with_model
-    from nmtflex.evaluation.runs import Decoding, names, open_runs
+    from nmtflex.evaluation.runs import names, open_runs
 
     called = " + ".join(map(str, config.runs))
     if scores.tokenize:
@@ -144,10 +117,10 @@ def _score_runs(
         )
     if config.compared:
         named = names(config.runs)
-        opened = open_runs(config.runs, Decoding(search, threshold, batch, device))
+        opened = open_runs(config.runs, decoding)
     else:
         named = [called]
-        opened = [open_ensemble(config.runs, search, threshold, batch, device)]
+        opened = [open_ensemble(config.runs, *decoding)]
     data = _test_data(config)
     scores = with_model(scores, opened[0].run.folder)
     systems = dict(zip(named, opened, strict=True))
@@ -157,7 +130,7 @@ def _score_runs(
     for name, one in systems.items():
         path = called if not config.compared else str(one.run.folder.path)
         outputs[name], evaluations[name], facts[name] = _score_run(
-            one, path, scorer, data, search, config
+            one, path, scorer, data, decoding.search, config
         )
     source = opened[0].translator.pipeline.source
     lengths = [len(source.words(line)) for line in data.sources]

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note
-from nmtflex.config import (
-    BatchConfig,
-    DeviceConfig,
-    LengthFigure,
-    PlotConfig,
-    SearchConfig,
-    SentenceFigure,
-    ThresholdConfig,
-)
+from nmtflex.config import Decoding, LengthFigure, PlotConfig, SearchConfig, SentenceFigure
 from nmtflex.files import check_writable
 
 if TYPE_CHECKING:
@@ -24,25 +16,17 @@ if TYPE_CHECKING:
 
 
 @command(app, "plot")
-def plot(
-    config: PlotConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
+def plot(config: PlotConfig, decoding: Decoding) -> None:
     """Draw a figure of one or more runs as PNG, SVG or PDF.
 
     With --sentence or --index: the attention in the translation of one sentence. Otherwise:
     learning curves, BLEU against computations, or BLEU or decoding time by source length.
     """
-    _check(config, search, threshold, batch, device)
-    from nmtflex.evaluation.runs import Decoding
+    _check(config, decoding)
     from nmtflex.figures.figures import check_matplotlib
     from nmtflex.figures.plots import draw
 
     check_matplotlib()
-    decoding = Decoding(search, threshold, batch, device)
     name, figure = draw(config.runs, config.kind, decoding, note)
     first = config.runs[0]
     path = config.output or (first if first.is_dir() else first.parent) / f"{name}.png"
@@ -50,19 +34,14 @@ def plot(
     note(f"wrote {path}")
 
 
-def _check(
-    config: PlotConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
+def _check(config: PlotConfig, decoding: Decoding) -> None:
     """Check first that every option has an effect and that the file can be written."""
     if not config.kind.translates:
-        refuse("has no effect: this figure needs no translation", search, threshold, batch, device)
+        refuse("has no effect: this figure needs no translation", *decoding)
     elif isinstance(config.kind, SentenceFigure):
-        refuse("has no effect on one sentence", batch)
+        refuse("has no effect on one sentence", decoding.batch)
     if not isinstance(config.kind, LengthFigure):
+        search = decoding.search
         text = SearchConfig(replace_unk=search.replace_unk, unk=search.unk)
         refuse("has no effect: this figure shows the model's own words", text)
     first = config.runs[0]

@@ -9,14 +9,7 @@ import nmtflex
 from nmtflex.cli.app import app, given_line
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note
-from nmtflex.config import (
-    BatchConfig,
-    DeviceConfig,
-    ReportConfig,
-    ScoreConfig,
-    SearchConfig,
-    ThresholdConfig,
-)
+from nmtflex.config import Decoding, ReportConfig, ScoreConfig
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
@@ -25,14 +18,7 @@ LARGE = 50_000_000  # bytes; larger pages open slowly
 
 
 @command(app, "report")
-def report(
-    config: ReportConfig,
-    scores: ScoreConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
+def report(config: ReportConfig, scores: ScoreConfig, decoding: Decoding) -> None:
     """Write a report on one or more runs: a single HTML file that needs no network.
 
     It shows the settings and how they differ, learning curves, scores with 95 % intervals
@@ -47,12 +33,10 @@ def report(
         )
     check_writable(config.out, "--out")
     from nmtflex.evaluation.run_scores import chosen_split
-    from nmtflex.evaluation.runs import Decoding
     from nmtflex.report.collect import ReportTask, collect
     from nmtflex.report.page import check_plotly, render
 
     check_plotly()
-    decoding = Decoding(search, threshold, batch, device)
     wanted = ReportTask(
         split=chosen_split(config.runs, config.split, note),
         sentences=config.sentences,

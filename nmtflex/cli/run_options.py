@@ -10,14 +10,7 @@ from typing import Any
 
 import typer
 
-from nmtflex.cli.config_file import (
-    Fields,
-    Origin,
-    RunReader,
-    read_options,
-    remember,
-    source_of,
-)
+from nmtflex.cli.config_file import Fields, Origin, RunReader, read_options, remember, source_of
 from nmtflex.config import (
     Config,
     DeviceConfig,
@@ -36,9 +29,7 @@ SECTIONS = {LoopConfig: "train", ModelConfig: "model", DeviceConfig: "device"}
 
 
 def take_from_run(
-    parameters: list[inspect.Parameter],
-    groups: list[type[Config]],
-    fields: Fields,
+    parameters: list[inspect.Parameter], groups: list[type[Config]], fields: Fields
 ) -> RunReader | None:
     """Make ``--run`` of an existing run supply every training option that is not given.
 

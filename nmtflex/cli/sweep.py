@@ -12,13 +12,7 @@ from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, print_table, write_line
 from nmtflex.cli.plot import write_figure
-from nmtflex.config import (
-    BatchConfig,
-    DeviceConfig,
-    SearchConfig,
-    SweepConfig,
-    ThresholdConfig,
-)
+from nmtflex.config import BatchConfig, DeviceConfig, SearchConfig, SweepConfig, ThresholdConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import atomic_file, check_contained, check_writable
 from nmtflex.text.visible import visible

@@ -19,13 +19,7 @@ from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
 from nmtflex.cli.processes import share_work
-from nmtflex.config import (
-    BatchConfig,
-    DeviceConfig,
-    OutputConfig,
-    SearchConfig,
-    ThresholdConfig,
-)
+from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig, ThresholdConfig
 from nmtflex.errors import OptionError
 from nmtflex.launch import SPEAKER
 from nmtflex.text.visible import counted

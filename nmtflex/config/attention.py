@@ -85,15 +85,18 @@ class NoneConfig(AttentionConfig):
         return 0
 
 
+Window = Annotated[
+    int, Opt("D: source tokens scored on each side of the centre (Luong: 10).", ge=1)
+]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalMConfig(ScoredConfig):
     """Options of local attention around the diagonal (Luong's local-m)."""
 
     kind: ClassVar[str] = "local-m"
 
-    window: Annotated[
-        int, Opt("D: source tokens scored on each side of the centre (Luong: 10).", ge=1)
-    ] = 10
+    window: Window = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,9 +105,7 @@ class LocalPConfig(ScoredConfig):
 
     kind: ClassVar[str] = "local-p"
 
-    window: Annotated[
-        int, Opt("D: source tokens scored on each side of the centre (Luong: 10).", ge=1)
-    ] = 10
+    window: Window = 10
 
     @property
     def has_hidden_units(self) -> bool:

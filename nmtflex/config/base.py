@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import (
+    Annotated,
     Any,
     ClassVar,
     Literal,
@@ -81,6 +82,12 @@ class Opt:
             if bound is not None and not holds(value, bound):
                 return f"{name} must be {words} {bound}, not {value}"
         return None
+
+
+SPLIT = (
+    "Split of the run's own data: valid or test (default test, or valid if there is no test split)."
+)
+RunSplit = Annotated[str | None, Opt(SPLIT)]
 
 
 def flag_of(field_name: str, option: Opt) -> str:
@@ -158,12 +165,18 @@ class Config:
         """Return a fault with its reason for each option in ``why`` that is not at its default."""
         faults = []
         for name, reason in why.items():
-            if (value := getattr(self, name)) == default_of(type(self), name):
+            default = default_of(type(self), name)
+            if default is dataclasses.MISSING or (value := getattr(self, name)) == default:
                 continue
             flag = flag_of(name, options_of(type(self))[name][1])
+            flag = flag.split("/")[-1 if default is True else 0]
             shown = value if isinstance(value, list) else ["" if isinstance(value, bool) else value]
             faults += [" ".join(filter(None, (flag, str(one), reason))) for one in shown]
         return faults
+
+    def idle(self, why: Mapping[str, str]) -> list[str]:
+        """Return a fault for each option in ``why`` that is given but has no effect."""
+        return self.given({name: f"has no effect {reason}" for name, reason in why.items()})
 
     @classmethod
     def from_flat(cls, **values: Any) -> Self:
@@ -306,6 +319,17 @@ def _words(plain: Any) -> str:
         return "one of " + ", ".join(get_args(plain))
     known = {bool: "true or false", int: "an integer", float: "a number", Path: "a path"}
     return known.get(plain, "a list" if get_origin(plain) is list else "a string")
+
+
+def increasing(flag: str, text: str) -> list[str]:
+    """Return at most one fault of a comma-separated list of increasing positive integers."""
+    try:
+        numbers = [0, *map(int, text.split(","))]
+    except ValueError:
+        numbers = []
+    if numbers and numbers == sorted(set(numbers)):
+        return []
+    return [f"{flag} must be increasing integers of at least 1, not {text!r}"]
 
 
 def nearest(name: str, known: Any) -> str:

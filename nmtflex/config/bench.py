@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from nmtflex.config.base import Config, Opt
+from nmtflex.config.base import Config, Opt, increasing
+
+LENGTHS = "100,300,1000,3000,10000"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +97,7 @@ class BenchConfig(Config):
     @property
     def source_lengths(self) -> list[int]:
         """The lengths as integers, or their default."""
-        return [int(length) for length in (self.lengths or "100,300,1000,3000,10000").split(",")]
+        return [int(length) for length in (self.lengths or LENGTHS).split(",")]
 
     def validate(self) -> list[str]:
         """Check that one benchmark is selected and that every option has an effect."""
@@ -112,16 +114,7 @@ class BenchConfig(Config):
         if not self.synthetic:
             without = "has no effect without --synthetic"
             idle |= dict.fromkeys(("lengths", "steps", "words"), without)
-        faults = self._length_faults()
+        faults = increasing("--lengths", LENGTHS if self.lengths is None else self.lengths)
         if self.steps == 1 or (self.steps == 0 and not faults and 1 in self.source_lengths):
             faults.append("--steps must be at least 2, since end of sentence counts as one")
         return faults + self.given(idle)
-
-    def _length_faults(self) -> list[str]:
-        """Check that the lengths are increasing integers."""
-        fault = [f"--lengths must be increasing integers of at least 1, not {self.lengths!r}"]
-        try:
-            lengths = [0, *self.source_lengths]
-        except ValueError:
-            return fault
-        return [] if lengths == sorted(set(lengths)) else fault

@@ -12,10 +12,12 @@ from nmtflex.config.base import Config, Opt
 from nmtflex.config.text import (
     KYTEA_MODEL,
     NORMALIZATIONS,
-    Dictionary,
+    OPTIONS,
+    Aggressive,
+    Escape,
+    MecabDictionary,
     Normalization,
     TokenizerName,
-    given_flags,
 )
 
 _LEARNED = (  # options fixed by --like
@@ -68,27 +70,16 @@ class PreprocessConfig(Config):
         Normalization, Opt(f"Unicode normalisation before tokenizing. {NORMALIZATIONS}")
     ] = "none"
     target_normalize: Annotated[Normalization, Opt("The same for the target.")] = "none"
-    aggressive: Annotated[
-        bool, Opt("moses tokenizer: also split hyphens between letters, as @-@.")
-    ] = False
-    escape: Annotated[
-        bool,
-        Opt(
-            "moses tokenizer: escape special characters, such as ' as &apos;.",
-            flag="--escape/--no-escape",
-        ),
-    ] = True
-    mecab_dictionary: Annotated[Dictionary, Opt("Dictionary for the mecab tokenizer.")] = "ipadic"
+    aggressive: Aggressive = False
+    escape: Escape = True
+    mecab_dictionary: MecabDictionary = "ipadic"
     kytea_model: Annotated[Path | None, Opt(f"{KYTEA_MODEL} It is copied into the folder.")] = None
     bpe: Annotated[
         int, Opt("BPE merges, learned by subword-nmt; 0 for words (Britz et al.: 16000).", ge=0)
     ] = 0
     bpe_sample: Annotated[
         int,
-        Opt(
-            "Training pairs to learn BPE from, spread evenly over those kept; 0 for all.",
-            ge=0,
-        ),
+        Opt("Training pairs to learn BPE from, spread evenly over those kept; 0 for all.", ge=0),
     ] = 1_000_000
     joint: Annotated[
         bool,
@@ -166,8 +157,7 @@ class PreprocessConfig(Config):
             if name == "kytea" and self.kytea_model is None and not self.like:
                 faults.append(f"--{side}-tokenizer kytea needs --kytea-model FILE")
         faults += self._joint_faults()
-        idle = self._without_effect()
-        return faults + [f"{flag} has no effect {why}" for flag, why in idle.items()]
+        return faults + self.idle(self._without_effect())
 
     def _joint_faults(self) -> list[str]:
         """Check that the BPE and vocabulary options of the two sides agree."""
@@ -186,9 +176,7 @@ class PreprocessConfig(Config):
         return faults
 
     def _without_effect(self) -> dict[str, str]:
-        """Map flags that have no effect to the reason; a default counts as not given."""
-        owners = {"moses": ("aggressive", "escape"), "mecab": ("mecab_dictionary",),
-                  "kytea": ("kytea_model",)}  # fmt: skip
+        """Map options that have no effect to the reason."""
         idle: dict[str, str] = {}
         if not self.train:
             training = ("max_pairs", "max_length", "max_ratio", "max_subwords")
@@ -197,13 +185,16 @@ class PreprocessConfig(Config):
             idle["max_subwords"] = "without --bpe"
         if not (self.bpe or self.like):
             idle["bpe_sample"] = "without --bpe"
-        for tokenizer, options in owners.items():
+        for tokenizer, options in OPTIONS.items():
             if tokenizer not in (self.source_tokenizer, self.target_tokenizer):
-                idle |= dict.fromkeys(options, f"without the {tokenizer} tokenizer")
+                own = [option for option in options if option != "lang"]
+                idle |= dict.fromkeys(own, f"without the {tokenizer} tokenizer")
         if self.like:
             idle |= dict.fromkeys(_LEARNED, "with --like, which sets it")
-        given = given_flags(self)
-        return {given[name]: why for name, why in idle.items() if name in given}
+        return idle
+
+
+Seed = Annotated[int, Opt("Random seed; the same seed gives the same corpus.", ge=0)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -218,7 +209,7 @@ class GenerateToyConfig(Config):
     test: Annotated[
         int, Opt("Test pairs; none of their sentences occurs in the other splits.", ge=0)
     ] = 500
-    seed: Annotated[int, Opt("Random seed; the same seed gives the same corpus.", ge=0)] = 1
+    seed: Seed = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -238,7 +229,7 @@ class GenerateCopyConfig(Config):
     train: Annotated[int, Opt("Training sequences (Britz et al.: 100000).", ge=1)] = 100_000
     valid: Annotated[int, Opt("Validation sequences (Britz et al.: 1000).", ge=0)] = 1000
     test: Annotated[int, Opt("Test sequences.", ge=0)] = 1000
-    seed: Annotated[int, Opt("Random seed; the same seed gives the same corpus.", ge=0)] = 1
+    seed: Seed = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -250,15 +241,14 @@ class GenerateZipfConfig(Config):
         int, Opt("Distinct words on each side, including the rarest.", ge=1, le=20_000_000)
     ] = 1_000_000
     exponent: Annotated[
-        float,
-        Opt("Exponent of Zipf's law; 0 makes all words equally likely.", ge=0, le=10),
+        float, Opt("Exponent of Zipf's law; 0 makes all words equally likely.", ge=0, le=10)
     ] = 1.0
     min_length: Annotated[int, Opt("Shortest sentence, in words.", ge=1)] = 1
     max_length: Annotated[int, Opt("Longest sentence, in words.", ge=1)] = 20
     train: Annotated[int, Opt("Training pairs.", ge=1)] = 100_000
     valid: Annotated[int, Opt("Validation pairs.", ge=0)] = 1000
     test: Annotated[int, Opt("Test pairs.", ge=0)] = 1000
-    seed: Annotated[int, Opt("Random seed; the same seed gives the same text.", ge=0)] = 1
+    seed: Seed = 1
 
     def validate(self) -> list[str]:
         """Check rules that involve several options."""

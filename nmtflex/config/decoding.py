@@ -6,9 +6,9 @@ import contextlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
-from nmtflex.config.base import Config, Opt
+from nmtflex.config.base import Config, Opt, RunSplit
 from nmtflex.config.processes import ProcessConfig
 
 
@@ -138,6 +138,15 @@ class BatchConfig(Config):
     ] = False
 
 
+class Decoding(NamedTuple):
+    """The option groups of translating, for commands that take all of them."""
+
+    search: SearchConfig
+    threshold: ThresholdConfig
+    batch: BatchConfig
+    device: DeviceConfig
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OutputConfig(ProcessConfig):
     """Input and output of translate."""
@@ -194,13 +203,7 @@ class SweepConfig(Config):
     tau: Annotated[str, Opt("Thresholds, comma-separated: numbers, inf (no threshold), auto.")] = (
         "0.2,0.5,1.0,1.38,2,inf"
     )
-    split: Annotated[
-        str | None,
-        Opt(
-            "Split of the run's own data: valid or test (default test, or valid if there is no "
-            "test split)."
-        ),
-    ] = None
+    split: RunSplit = None
     within: Annotated[
         float | None,
         Opt(

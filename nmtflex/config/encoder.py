@@ -14,11 +14,7 @@ class EncoderConfig(Variant):
 
     encoder_size: Annotated[
         int,
-        Opt(
-            "Units per encoder layer and direction (Shu and Nakayama: 1000).",
-            ge=1,
-            le=MOST_UNITS,
-        ),
+        Opt("Units per encoder layer and direction (Shu and Nakayama: 1000).", ge=1, le=MOST_UNITS),
     ] = 256
     encoder_layers: Annotated[int, Opt("Encoder layers (Britz et al.: 2).", ge=1, le=1000)] = 1
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from nmtflex.config.base import Config, Kinds, Opt, Variant, options_of
+from nmtflex.config.base import Config, Kinds, Opt, RunSplit, Variant, increasing, options_of
 
 ENDINGS = (".png", ".svg", ".pdf")
 METRICS = ("loss", "perplexity", "bleu", "gate", "cps")
@@ -43,13 +43,7 @@ class SentenceFigure(FigureConfig):
         int | None,
         Opt("Draw this sentence of --split of the run's own data instead, counted from 0.", ge=0),
     ] = None
-    split: Annotated[
-        str | None,
-        Opt(
-            "Split of the run's own data: valid or test (default test, or valid if there is no "
-            "test split)."
-        ),
-    ] = None
+    split: RunSplit = None
 
     @property
     def translates(self) -> bool:
@@ -152,13 +146,7 @@ class TradeOffFigure(FigureConfig):
 class ByLengthFigure(FigureConfig):
     """Figure of a split by source length."""
 
-    split: Annotated[
-        str | None,
-        Opt(
-            "Split of the run's own data: valid or test (default test, or valid if there is no "
-            "test split)."
-        ),
-    ] = None
+    split: RunSplit = None
     edges: Annotated[
         str, Opt("Longest source of each group except the last, in words, comma-separated.")
     ] = "10,20,30,40,50"
@@ -175,12 +163,7 @@ class ByLengthFigure(FigureConfig):
 
     def validate(self) -> list[str]:
         """Check that the edges are increasing integers."""
-        fault = [f"--edges must be increasing integers of at least 1, not {self.edges!r}"]
-        try:
-            lengths = [0, *self.lengths]
-        except ValueError:
-            return fault
-        return [] if lengths == sorted(set(lengths)) else fault
+        return increasing("--edges", self.edges)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from nmtflex.config.base import Config, Opt
+from nmtflex.config.base import Config, Opt, RunSplit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -15,19 +15,10 @@ class ReportConfig(Config):
 
     runs: Annotated[
         list[Path],
-        Opt(
-            "Run folders; runs shown side by side must have the same test data.",
-            argument=True,
-        ),
+        Opt("Run folders; runs shown side by side must have the same test data.", argument=True),
     ]
     out: Annotated[Path, Opt("File to write.")] = Path("report.html")
-    split: Annotated[
-        str | None,
-        Opt(
-            "Split of the runs' own data: valid or test (default test, or valid if there is no "
-            "test split)."
-        ),
-    ] = None
+    split: RunSplit = None
     sentences: Annotated[
         int,
         Opt(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nmtflex.config.base import Config, Opt
+from nmtflex.config.base import SPLIT, Config, Opt
 
 _SAMPLES = {"bootstrap": 1000, "randomisation": 10_000}
 _SEED = 12345  # sacrebleu's
@@ -35,14 +35,7 @@ class EvalConfig(Config):
             flag="--ensemble",
         ),
     ] = False
-    split: Annotated[
-        str | None,
-        Opt(
-            "Split of the run's own data: valid or test (default test, or valid if there is no "
-            "test split).",
-            replaces=("source", "reference"),
-        ),
-    ] = None
+    split: Annotated[str | None, Opt(SPLIT, replaces=("source", "reference"))] = None
     output: Annotated[Path | None, Opt("File for the run's translations.", also=("--out",))] = None
     hypothesis: Annotated[
         list[Path],
@@ -246,4 +239,4 @@ class ScoreConfig(Config):
             idle |= dict.fromkeys(("kytea_model", "segmenter"), "without --wat ja")
         elif self.segmenter == "mecab":
             idle["kytea_model"] = "with --segmenter mecab"
-        return self.given({name: f"has no effect {why}" for name, why in idle.items()})
+        return self.idle(idle)

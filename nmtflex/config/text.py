@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from nmtflex.config.base import Config, Opt, flag_of, options_of
+from nmtflex.config.base import Config, Opt
+
+if TYPE_CHECKING:
+    from nmtflex.config.corpus import PreprocessConfig
 
 TokenizerName = Literal["none", "moses", "char", "mecab", "kytea"]
 Dictionary = Literal["ipadic", "unidic-lite"]
@@ -20,46 +22,30 @@ NORMALIZATIONS = (
 KYTEA_MODEL = "Model file for the kytea tokenizer: binary, plain or packed as gz, xz or zst."
 
 
-class TokenizerOptions(Protocol):
-    """Options of tokenizers, in whichever group they are defined."""
-
-    @property
-    def aggressive(self) -> bool:
-        """Whether moses splits hyphens."""
-
-    @property
-    def escape(self) -> bool:
-        """Whether moses escapes special characters."""
-
-    @property
-    def mecab_dictionary(self) -> Dictionary:
-        """Dictionary for mecab."""
+OPTIONS = {  # by tokenizer
+    "moses": ("lang", "aggressive", "escape"),
+    "mecab": ("mecab_dictionary",),
+    "kytea": ("kytea_model",),
+}
+Aggressive = Annotated[bool, Opt("moses: also split hyphens between letters, as @-@.")]
+Escape = Annotated[
+    bool, Opt("moses: escape special characters, such as ' as &apos;.", flag="--escape/--no-escape")
+]
+MecabDictionary = Annotated[Dictionary, Opt("Dictionary for the mecab tokenizer.")]
 
 
 def describe_tokenizer(
-    name: str, language: str | None, normalize: Normalization, options: TokenizerOptions
+    name: str,
+    language: str | None,
+    normalize: Normalization,
+    options: PreprocessConfig | DetokenizeConfig,
 ) -> dict[str, Any]:
     """Return the settings of a tokenizer, for ``build_tokenizer``."""
     settings: dict[str, dict[str, Any]] = {
-        "moses": {
-            "language": language,
-            "aggressive": options.aggressive,
-            "escape": options.escape,
-        },
+        "moses": {"language": language, "aggressive": options.aggressive, "escape": options.escape},
         "mecab": {"dictionary": options.mecab_dictionary},
     }
     return {"name": name, "normalize": normalize, **settings.get(name, {})}
-
-
-def given_flags(config: Config) -> dict[str, str]:
-    """Map each option that differs from its default to the flag that set it."""
-    fields = {field.name: field for field in dataclasses.fields(config)}
-    found = {}
-    for name, (_, option) in options_of(type(config)).items():
-        default = fields[name].default
-        if default is not dataclasses.MISSING and getattr(config, name) != default:
-            found[name] = flag_of(name, option).split("/")[-1 if default is True else 0]
-    return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,12 +63,9 @@ class DetokenizeConfig(Config):
         str | None,
         Opt("Language of the moses tokenizer, such as de: sets its abbreviations and apostrophes."),
     ] = None
-    aggressive: Annotated[bool, Opt("moses: also split hyphens between letters, as @-@.")] = False
-    escape: Annotated[
-        bool,
-        Opt("moses: escape special characters, such as ' as &apos;.", flag="--escape/--no-escape"),
-    ] = True
-    mecab_dictionary: Annotated[Dictionary, Opt("Dictionary for the mecab tokenizer.")] = "ipadic"
+    aggressive: Aggressive = False
+    escape: Escape = True
+    mecab_dictionary: MecabDictionary = "ipadic"
     kytea_model: Annotated[Path | None, Opt(KYTEA_MODEL)] = None
     normalize: Annotated[
         Normalization, Opt(f"Unicode normalisation before splitting. {NORMALIZATIONS}")
@@ -112,23 +95,19 @@ class DetokenizeConfig(Config):
         faults = []
         if self.tokenizer is None and self.wat is None:
             faults.append("give --tokenizer or --wat")
-        if self.tokenizer is not None and self.wat is not None:
-            faults.append(f"--tokenizer {self.tokenizer} has no effect with --wat {self.wat}")
         if self.tokenizer == "moses" and not self.lang:
             faults.append("--tokenizer moses needs --lang, such as --lang de")
-        if self.wat != "ja" and self.segmenter != "kytea":
-            faults.append(f"--segmenter {self.segmenter} has no effect without --wat ja")
-        if self.wat is not None and self.normalize != "none":
-            faults.append(f"--normalize {self.normalize} has no effect with --wat {self.wat}")
-        owners = {
-            "lang": "moses", "aggressive": "moses", "escape": "moses",
-            "mecab_dictionary": "mecab", "kytea_model": "kytea",
-        }  # fmt: skip
-        return faults + [
-            f"{flag} has no effect without the {owners[name]} tokenizer"
-            for name, flag in given_flags(self).items()
-            if name in owners and owners[name] not in self.segmenters
-        ]
+        idle = {
+            option: f"without the {tokenizer} tokenizer"
+            for tokenizer, options in OPTIONS.items()
+            if tokenizer not in self.segmenters
+            for option in options
+        }
+        if self.wat is not None:
+            idle |= dict.fromkeys(("tokenizer", "normalize"), f"with --wat {self.wat}")
+        if self.wat != "ja":
+            idle["segmenter"] = "without --wat ja"
+        return faults + self.idle(idle)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

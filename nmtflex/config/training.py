@@ -231,12 +231,10 @@ class FinetuneConfig(LoopConfig):
         ),
     ] = None
     freeze: Annotated[
-        list[str],
-        Opt("Pattern of weights to keep fixed, such as 'encoder.*'; may be repeated."),
+        list[str], Opt("Pattern of weights to keep fixed, such as 'encoder.*'; may be repeated.")
     ] = field(default_factory=list)
     lr: Annotated[
-        float | None,
-        Opt("Adam's learning rate (default: the final rate of the base run).", gt=0),
+        float | None, Opt("Adam's learning rate (default: the final rate of the base run).", gt=0)
     ] = None
     tau: Annotated[
         str | None,
