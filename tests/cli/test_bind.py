@@ -130,7 +130,7 @@ def test_a_number_that_no_reader_should_follow(toy, command_line):
         (
             OSError(errno.ENOSPC, "No space left on device", "a/b"),
             1,
-            "a/b: No space left on device; make room and give the same command again",
+            "a/b: No space left on device; free some space and run the same command again",
         ),
         (OSError("odd"), 1, "odd"),
     ],
