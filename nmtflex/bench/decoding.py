@@ -27,13 +27,13 @@ import torch
 
 import nmtflex
 from nmtflex.bench.stopwatch import Stopwatch
-from nmtflex.config import ThresholdConfig
+from nmtflex.config import Decoding, ThresholdConfig
 from nmtflex.decoding.ensemble import Ids
 from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import WARM_UP
 from nmtflex.errors import DataError
-from nmtflex.evaluation.runs import Decoding, common_split, facts_of, names, open_runs
+from nmtflex.evaluation.runs import common_split, facts_of, names, open_runs
 from nmtflex.ops.dispatch import form
 from nmtflex.ops.launch import wait_for
 

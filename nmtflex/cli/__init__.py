@@ -1,1 +1,1 @@
-"""Typer app: options in, library call, report out; one thin file a subcommand."""
+"""Command line: each subcommand is a thin module that parses options and calls the library."""

@@ -1,4 +1,4 @@
-"""An alignment as text for a terminal: each target word beside the source word it looked at."""
+"""Alignments as terminal text: each target word with the source word it attends to most."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from nmtflex.text.visible import visible
 if TYPE_CHECKING:
     from nmtflex.decoding.alignment import Alignment
 
-COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red")  # as the terminal's theme has them
+COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "red")  # from the terminal's theme
 
 
 def alignment_text(index: int, alignment: Alignment) -> Text:
-    """Return two lines: the source, and the target with the words it was read from.
+    """Return two lines: the source, and the target with the source word of each target word.
 
-    A source word and what was read from it have one colour; the words themselves are written out,
-    so nothing is lost without colours.
+    Aligned words share a colour. The source words are also written out, so the text is complete
+    without colours.
 
     Args:
-        index: Of the sentence, from 0.
-        alignment: Of its best translation.
+        index: Index of the sentence, from 0.
+        alignment: Alignment of its best translation.
     """
     seen = sorted(set(alignment.attended))
     style = {place: COLOURS[number % len(COLOURS)] for number, place in enumerate(seen)}

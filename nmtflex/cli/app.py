@@ -1,4 +1,4 @@
-"""The ``nmtflex`` command: its subcommands, and what it does with errors."""
+"""The ``nmtflex`` command: subcommands and error handling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nmtflex.launch import SPEAKER, check_shared
 
 app = typer.Typer(
     name="nmtflex",
-    help="Neural machine translation whose attention is cheap.",
+    help="Neural machine translation with cheap attention.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -30,7 +30,7 @@ app = typer.Typer(
 LONGEST_MESSAGE = 4000  # characters
 INTERRUPTED = 130  # exit code, 128 + SIGINT
 
-# The modules of the subcommands, in the order in which a run goes; --help lists them so.
+# Modules of the subcommands, in the order of a typical workflow, which --help keeps.
 COMMANDS = (
     "generate",
     "preprocess",
@@ -49,17 +49,17 @@ COMMANDS = (
     "warm_up",
 )
 
-# What newer Typers, which ask pydantic, tell of a value that should be a number.
+# Our words for what newer Typers, through pydantic, report about values that should be numbers.
 NO_NUMBER = {
-    "int_parsing": "is no whole number",
-    "int_parsing_size": "is too large a number",
-    "float_parsing": "is no number",
+    "int_parsing": "is not an integer",
+    "int_parsing_size": "is too large",
+    "float_parsing": "is not a number",
 }
 
-_given: list[str] = []  # the arguments that ``main`` runs with
+_given: list[str] = []  # the arguments of ``main``
 
-# The base of what a wrong command line raises. Typer ships its own Click, so there is no module
-# to import it from that every version has.
+# Base class of command-line errors. Newer Typers ship their own Click, so no import path works for
+# every version.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 
@@ -72,19 +72,24 @@ def _version(value: bool) -> None:
 @app.callback()
 def _root(
     version: bool = typer.Option(
-        False, "--version", "-V", help="Print the version.", callback=_version, is_eager=True
+        False,
+        "--version",
+        "-V",
+        help="Print the version and exit.",
+        callback=_version,
+        is_eager=True,
     ),
 ) -> None:
-    """Neural machine translation whose attention is cheap."""
+    """Neural machine translation with cheap attention."""
 
 
 def given_arguments() -> list[str]:
-    """Return the arguments of the command line that is being run."""
+    """Return the arguments of the current command line."""
     return list(_given)
 
 
 def given_line() -> str:
-    """Return the command line that is being run, as a shell takes it."""
+    """Return the current command line, quoted for a shell."""
     return shlex.join(["nmtflex", *_given])
 
 
@@ -94,13 +99,13 @@ def main(arguments: list[str] | None = None) -> int:
     _open_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     _given[:] = arguments
-    if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the locale and the system say
+    if isinstance(sys.stdout, io.TextIOWrapper):  # regardless of locale and system
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     try:
         check_shared(arguments)
         code = app(arguments or ["--help"], standalone_mode=False)
         sys.stdout.flush()
-        if code == INTERRUPTED:  # what newer Typers make of Ctrl-C
+        if code == INTERRUPTED:  # how newer Typers report Ctrl-C
             _complain("interrupted")
     except (Exception, KeyboardInterrupt) as error:
         code = _report(error)
@@ -108,19 +113,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _report(error: BaseException) -> int:
-    """Print a user's mistake as one line and return the exit code; anything else is a bug.
+    """Print an expected error as one line and return the exit code; reraise any other.
 
-    Of several processes one prints it.
+    Only one of several processes prints it.
     """
     complain = _complain if SPEAKER.speaks() else _keep_quiet
     if isinstance(error, typer.Abort) and error.__cause__:
-        error = error.__cause__  # Click makes it of Ctrl-C, but of a stray EOFError too
+        error = error.__cause__  # Click raises it for Ctrl-C, but also for a stray EOFError
     if isinstance(error, NmtflexError):
         complain(str(error))
         return error.exit_code
     if isinstance(error, ClickException):
         message = _command_line_message(error)
-        if not message:  # no command was given, and Typer has printed the help
+        if not message:  # no command was given, so Typer has printed the help
             return 0
         complain(message)
         return 2
@@ -133,19 +138,19 @@ def _report(error: BaseException) -> int:
     if isinstance(error, OSError):
         _discard_output()
         if isinstance(error, BrokenPipeError):
-            return 1  # whoever read the output has gone, and needs no message
+            return 1  # the reader has gone away; no message is needed
         if error.errno == errno.EBADF:
             complain("standard output is closed")
             return 1
         where = f"{error.filename}: " if error.filename else ""
-        remedy = "; make room and give the same command again" if is_full(error) else ""
+        remedy = "; free some space and run the same command again" if is_full(error) else ""
         complain(f"{where}{error.strerror or error}{remedy}")
         return 1
     raise error
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory was short, in Python or, where it is loaded, in PyTorch."""
+    """Return whether Python, or PyTorch if loaded, ran out of memory."""
     if "torch" not in sys.modules:
         return isinstance(error, MemoryError)
     from nmtflex.training.memory import is_out_of_memory
@@ -154,11 +159,11 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def _keep_quiet(message: str) -> None:
-    """Leave it to another process to print the line."""
+    """Print nothing: another process prints the line."""
 
 
 def _complain(message: str) -> None:
-    """Print one line, without what a terminal would obey, and not endless: it may quote a file."""
+    """Print one line, escaping control characters and cutting long text, which may quote a file."""
     line = re.sub(r"\s*\n\s*", " ", message)
     line = re.sub(r"[\0-\x1f\x7f-\x9f]", lambda found: repr(found[0])[1:-1], line)
     if len(line) > LONGEST_MESSAGE:
@@ -168,7 +173,7 @@ def _complain(message: str) -> None:
 
 
 def _command_line_message(error: Exception) -> str:
-    """Return Click's message, with the nearest option or the value where it leaves them out."""
+    """Return Click's message, adding the nearest option or the value if they are missing."""
     if name := getattr(error, "option_name", None) if hasattr(error, "possibilities") else None:
         context: Any = getattr(error, "ctx", None)
         known = [flag for item in context.command.params for flag in item.opts] if context else []
@@ -176,7 +181,7 @@ def _command_line_message(error: Exception) -> str:
             f"No such option: {name}{nearest(name, [flag for flag in known if flag[:2] == '--'])}"
         )
     message: str = error.format_message()  # type: ignore[attr-defined]
-    message = message.replace("Value error, ", "")  # pydantic's own words for any refusal
+    message = message.replace("Value error, ", "")  # pydantic's prefix for any error
     refusal: Any = error.__cause__
     if hasattr(refusal, "errors"):
         message = _in_our_words(message, refusal.errors()[0])
@@ -187,7 +192,7 @@ def _command_line_message(error: Exception) -> str:
 
 
 def _in_our_words(message: str, refusal: dict[str, Any]) -> str:
-    """Return a message of pydantic's with our words for what is no number, and with the value."""
+    """Return a message from pydantic with our words for numbers, and with the value."""
     value = repr(refusal["input"])
     if ours := NO_NUMBER.get(refusal["type"]):
         return message.replace(refusal["msg"], f"{value} {ours}")
@@ -195,17 +200,17 @@ def _in_our_words(message: str, refusal: dict[str, Any]) -> str:
 
 
 def _open_closed_streams() -> None:
-    """Open what the caller closed: no input, output that fails, messages that nobody reads."""
+    """Replace streams that the caller closed: empty input, failing output, discarded messages."""
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open()  # noqa: SIM115
-    if sys.stdout is None:  # whatever is written is lost, and that is told
+    if sys.stdout is None:  # writing fails, so that lost output is reported
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
 
 
 def _discard_output() -> None:
-    """Keep the interpreter from writing to a closed pipe or a full disk once more at its end."""
+    """Keep the interpreter from flushing to a closed pipe or a full disk again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -213,6 +218,6 @@ def _discard_output() -> None:
 
 
 def _register() -> None:
-    """Import the subcommands; each adds itself to ``app`` and imports torch only when it runs."""
+    """Import the subcommands; each adds itself to ``app`` and imports torch only when run."""
     for name in COMMANDS:
         importlib.import_module(f"nmtflex.cli.{name}")

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note, print_table, write_line
-from nmtflex.config import (
-    BatchConfig,
-    BenchConfig,
-    DeviceConfig,
-    SearchConfig,
-    ThresholdConfig,
-)
+from nmtflex.config import BenchConfig, Decoding, DeviceConfig, SearchConfig
 from nmtflex.errors import OptionError
 
 if TYPE_CHECKING:
@@ -26,57 +20,43 @@ if TYPE_CHECKING:
     from nmtflex.bench.attend import KernelTimes
     from nmtflex.bench.decoding import Measured
     from nmtflex.bench.synthetic import SyntheticRow
-    from nmtflex.evaluation.runs import Decoding
 
-SYNTHETIC_TAU = "1.2"  # of --synthetic, unless --tau says otherwise
+SYNTHETIC_TAU = "1.2"  # default of --tau for --synthetic
 MEGABYTE = 1e6  # bytes
 
 
 @command(app, "bench")
-def bench(
-    config: BenchConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
+def bench(config: BenchConfig, decoding: Decoding) -> None:
     """Measure how long runs take to decode their own data, and where the time goes.
 
-    The search on ids is timed, text apart: median of the rounds, the least and the most of them;
-    target tokens (of the best translation, end of sentence counted) and sentences a second; seconds
-    in encoder, attention, recurrent cell, output layer with its softmax, and search, which stands
-    for all the rest: top-k, beams, embeddings, Luong's attentional layer (from decodings of their
-    own, since a clock inside takes time); score computations a step, CPS; how many times as fast as
-    the first run each is; the peak memory (of a GPU what PyTorch had there, otherwise of a fresh
-    process that decodes once, Python and PyTorch included).
+    Only the search on ids is timed, without text processing. Reported are: the median, minimum and
+    maximum of the rounds; target tokens (of the best translation, including end of sentence) and
+    sentences per second; seconds in the encoder, attention, recurrent cell, output layer with its
+    softmax, and search, which covers the rest: top-k, beams, embeddings, Luong's attentional layer
+    (measured in separate decodings, since the timers take time themselves); score computations per
+    step, CPS; the speed relative to the first run; and peak memory (on a GPU, what PyTorch
+    allocated; otherwise that of a new process that decodes once, including Python and PyTorch).
 
-    Without runs, --kernels times the operation of attention alone, in milliseconds (medians), and
-    --synthetic a model of random weights over the length of the source: milliseconds a target token
-    (encoder apart), how many times those at the shortest length, CPS, seconds in the encoder a
-    batch, and the peak memory. --tau is 1.2 there unless given.
+    --kernels times the attention operation alone instead of runs, in milliseconds (medians).
+    --synthetic times models with random weights by source length: milliseconds per target token
+    (without the encoder), their ratio to the shortest length, CPS, encoder seconds per batch, and
+    peak memory; there --tau defaults to 1.2.
     """
-    _check(config, search, threshold, batch, device)
+    _check(config, decoding)
     if config.kernels:
-        _bench_kernels(config, device)
+        _bench_kernels(config, decoding.device)
     elif config.synthetic:
-        _bench_synthetic(config, search, threshold, batch, device)
+        _bench_synthetic(config, decoding)
     else:
-        from nmtflex.evaluation.runs import Decoding
-
-        _bench_runs(config, Decoding(search, threshold, batch, device))
+        _bench_runs(config, decoding)
 
 
-def _check(
-    config: BenchConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
-    """Check before any work that every option has an effect."""
+def _check(config: BenchConfig, decoding: Decoding) -> None:
+    """Check first that every option has an effect."""
+    search = decoding.search
     if config.kernels:
-        why = "has no effect on --kernels"
-        refuse(why, search, threshold, batch, DeviceConfig(dtype=device.dtype))
+        computing = DeviceConfig(dtype=decoding.device.dtype)
+        refuse("has no effect on --kernels", *decoding._replace(device=computing))
     elif config.synthetic:
         idle = SearchConfig(
             length_penalty=search.length_penalty,
@@ -85,14 +65,14 @@ def _check(
             unk=search.unk,
         )
         refuse("has no effect on --synthetic", idle)
-        if threshold.tau == "auto":
+        if decoding.threshold.tau == "auto":
             raise OptionError(
-                "--tau auto is made of the length of a run's validation sources, and --synthetic "
+                "--tau auto depends on the length of a run's validation sources, and --synthetic "
                 f"has no run; give a number, such as {SYNTHETIC_TAU}"
             )
     else:
         text = SearchConfig(replace_unk=search.replace_unk, unk=search.unk)
-        refuse("has no effect: the search on ids is timed, text apart", text)
+        refuse("has no effect: only the search on ids is timed", text)
 
 
 def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
@@ -120,7 +100,7 @@ def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
 
 
 def column_of(measured: Measured, decoding: Decoding, how: dict[str, Any]) -> dict[str, str]:
-    """Return what the table says of a run, label by label."""
+    """Return a run's column of the table, by label."""
     counts, (seconds, parts) = measured.counts, measured.clocked
     facts = measured.facts(decoding)
     whole = sum(times.median for times in parts.values())
@@ -130,23 +110,23 @@ def column_of(measured: Measured, decoding: Decoding, how: dict[str, Any]) -> di
         "computed on": _words(how),
         "sentences": f"{counts.sentences:,}",
         "target tokens": f"{counts.tokens:,}",
-        "seconds, median of the rounds": f"{seconds.median:.3f}",
-        "seconds, least to most": f"{min(seconds.rounds):.3f} to {max(seconds.rounds):.3f}",
-        "target tokens a second": f"{counts.tokens / seconds.median:,.0f}",
-        "sentences a second": f"{counts.sentences / seconds.median:,.1f}",
+        "seconds, median of rounds": f"{seconds.median:.3f}",
+        "seconds, min to max": f"{min(seconds.rounds):.3f} to {max(seconds.rounds):.3f}",
+        "target tokens per second": f"{counts.tokens / seconds.median:,.0f}",
+        "sentences per second": f"{counts.sentences / seconds.median:,.1f}",
         **{
             f"{part}, seconds": f"{times.median:.3f} ({times.median / whole:.0%})"
             for part, times in parts.items()
         },
-        "computations a step (CPS)": "" if counts.cps is None else f"{counts.cps:.2f}",
-        "times as fast as the first": f"{measured.times_as_fast.median:.3f}",
-        "the same, least to most": _spread(*measured.times_as_fast[1:]),
+        "computations per step (CPS)": "" if counts.cps is None else f"{counts.cps:.2f}",
+        "speed relative to the first": f"{measured.times_as_fast.median:.3f}",
+        "the same, min to max": _spread(*measured.times_as_fast[1:]),
         "peak memory, MB": f"{measured.peak_memory / MEGABYTE:,.0f}",
     }
 
 
 def _words(how: dict[str, Any]) -> str:
-    """Say how numbers are computed."""
+    """Describe the device, threads, number format and kernels."""
     threads = f"{how['threads']} thread{'s' * (how['threads'] > 1)}"
     return f"{how['device']}, {threads}, {how['dtype']}, kernels: {how['kernels']}"
 
@@ -188,20 +168,14 @@ def _print_kernels(first: str, rows: list[KernelTimes]) -> None:
 
 
 def _plain(row: KernelTimes) -> dict[str, Any]:
-    """Return a row for JSON, numbers unrounded."""
+    """Return a row as plain JSON types, unrounded."""
     from nmtflex.bench.decoding import Times
 
     ways = {way: Times(rounds).to_dict() for way, rounds in row.milliseconds.items()}
     return {**row.case._asdict(), "milliseconds": ways}
 
 
-def _bench_synthetic(
-    config: BenchConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
+def _bench_synthetic(config: BenchConfig, decoding: Decoding) -> None:
     from nmtflex.bench.decoding import computing
     from nmtflex.bench.synthetic import SEED, SyntheticTask, bench_synthetic
     from nmtflex.runs.device import open_device
@@ -211,14 +185,14 @@ def _bench_synthetic(
         steps=50 if config.steps is None else config.steps,
         words=config.words or 5000,
         repeats=config.repeats,
-        tau=float(threshold.tau or SYNTHETIC_TAU),
-        beam=search.beam,
-        batch_sentences=batch.batch_sentences,
-        int8=batch.int8,
-        device=device,
+        tau=float(decoding.threshold.tau or SYNTHETIC_TAU),
+        beam=decoding.search.beam,
+        batch_sentences=decoding.batch.batch_sentences,
+        int8=decoding.batch.int8,
+        device=decoding.device,
     )
-    place = open_device(device)
-    how = computing(place, device.dtype)
+    place = open_device(decoding.device)
+    how = computing(place, decoding.device.dtype)
     rows = bench_synthetic(wanted, note)
     if not config.json:
         _print_synthetic(rows, wanted.tau)
@@ -238,9 +212,9 @@ def _print_synthetic(rows: list[SyntheticRow], tau: float) -> None:
     columns = (
         "attention",
         "source positions",
-        "ms a target token",
-        "least to most",
-        "times the shortest",
+        "ms per target token",
+        "min to max",
+        "relative to shortest",
         "CPS",
         "encoder, s",
         "whole batch, s",
@@ -266,7 +240,7 @@ def _print_synthetic(rows: list[SyntheticRow], tau: float) -> None:
 
 
 def _write(config: BenchConfig, place: torch.device, found: dict[str, Any]) -> None:
-    """Write one JSON object: the command, the machine, and what was found."""
+    """Write one JSON object: the command, the machine and the results."""
     from nmtflex.bench.decoding import machine
 
     about = {

@@ -1,8 +1,8 @@
-"""Turn option groups (``nmtflex.config``) into the flags of a command.
+"""Creation of a command's flags from option groups (``nmtflex.config``).
 
-A command is a function whose parameters are config classes; its flags are their fields. A field
-that is a family (``Variant``) becomes one flag that chooses the kind, and each kind's own options
-stand in a help panel of their own.
+A command is a function whose parameters are config classes; their fields become its flags. A named
+tuple of config classes, such as ``Decoding``, stands for all of them. A field that is a family
+(``Variant``) becomes one flag that selects the kind, and each kind's options get a help panel.
 """
 
 from __future__ import annotations
@@ -17,13 +17,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import typer
 from rich.markup import escape
 
-from nmtflex.cli.config_file import (
-    Fields,
-    config_file_parameter,
-    keyword,
-    make_way,
-    origin,
-)
+from nmtflex.cli.config_file import Fields, config_file_parameter, keyword, make_way, origin
 from nmtflex.cli.console import stderr
 from nmtflex.cli.help import HelpfulCommand, unwrap
 from nmtflex.cli.run_options import check_folders, take_from_run
@@ -41,7 +35,7 @@ from nmtflex.errors import OptionError
 
 
 def command(app: typer.Typer, name: str, **settings: Any) -> Callable[..., Callable[..., Any]]:
-    """Register a function as ``nmtflex NAME``, its flags made of its config parameters."""
+    """Register a function as ``nmtflex NAME``, with flags from its config parameters."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         text = escape(unwrap(inspect.getdoc(function) or ""))
@@ -52,17 +46,21 @@ def command(app: typer.Typer, name: str, **settings: Any) -> Callable[..., Calla
 
 
 def bind(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with one parameter an option, which builds the configs and calls."""
+    """Wrap a function so that it takes one parameter per option and builds the configs."""
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, type[Config]] = {}
     parameters: list[inspect.Parameter] = []
     fields: Fields = {}
+    bundles: dict[str, Any] = {}  # named tuples of groups
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints[name]
-        if is_kind(hint, Config):
-            groups[name] = hint
-            parameters += _parameters_of(hint)
-            fields |= all_options_of(hint)
+        if is_kind(hint, Config) or is_kind(hint, tuple):
+            own = get_type_hints(hint) if is_kind(hint, tuple) else {name: hint}
+            bundles |= {name: hint} if is_kind(hint, tuple) else {}
+            groups |= own
+            for group in own.values():
+                parameters += _parameters_of(group)
+                fields |= all_options_of(group)
         else:
             parameters.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
             fields[name] = (get_args(hint)[0] if hasattr(hint, "__metadata__") else hint), Opt("")
@@ -89,7 +87,8 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
         if faults:
             message = "; ".join(faults)
             raise OptionError(message + origin(context, path, message))
-        return function(**values, **built)
+        tuples = {name: bundle(*map(built.pop, bundle._fields)) for name, bundle in bundles.items()}
+        return function(**values, **built, **tuples)
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -104,8 +103,8 @@ def _is_argument(parameter: inspect.Parameter) -> bool:
 def _parameters_of(group: type[Config]) -> list[inspect.Parameter]:
     """Return the command-line parameters of one option group.
 
-    Options of kinds are not given by default, and stand in panels of their own, but for those that
-    every kind has. Where there is one kind, there is nothing to choose.
+    Options of kinds default to None and get their own panels, unless every kind has them. A family
+    with a single kind gets no flag.
     """
     panel = (group.__doc__ or "").strip().splitlines()[0].rstrip(".")
     found: dict[str, inspect.Parameter] = {}
@@ -129,7 +128,7 @@ def _parameters_of(group: type[Config]) -> list[inspect.Parameter]:
 
 
 def _parameter(name: str, plain: Any, option: Opt, default: Any, panel: str) -> inspect.Parameter:
-    """Make one Typer parameter; bounds are ours, so that a file and Python meet them too."""
+    """Make one Typer parameter; bounds are checked by ``Config``, whatever the source."""
     text = escape(option.help)  # Typer reads square brackets as markup
     info: Any
     if option.argument:
@@ -147,7 +146,7 @@ def _parameter(name: str, plain: Any, option: Opt, default: Any, panel: str) -> 
 
 
 def _reader_of(option: Opt) -> Callable[[str], int]:
-    """Return what reads a whole number, or a word in the place of one."""
+    """Return a parser for integers and the option's words."""
 
     def number_or_word(text: str) -> int:
         if text in option.words:
@@ -155,20 +154,20 @@ def _reader_of(option: Opt) -> Callable[[str], int]:
         with contextlib.suppress(ValueError):
             if (number := int(text)) not in option.words.values():
                 return number
-        raise typer.BadParameter(f"{text!r} is no whole number and not {', '.join(option.words)}")
+        raise typer.BadParameter(f"{text!r} is neither an integer nor {', '.join(option.words)}")
 
     return number_or_word
 
 
 def refuse(why: str, *groups: Config) -> None:
-    """Refuse what is given of option groups that have no effect.
+    """Refuse options that have no effect.
 
     Args:
-        why: How the message ends: "is for ...".
-        groups: As a command got them; what differs from the default was given.
+        why: End of the message: "has no effect ...".
+        groups: Option groups; any value that differs from its default counts as given.
 
     Raises:
-        OptionError: Something was given.
+        OptionError: An option was given.
     """
     for group in groups:
         for fault in group.given(dict.fromkeys(options_of(type(group)), why)):
@@ -176,7 +175,7 @@ def refuse(why: str, *groups: Config) -> None:
 
 
 def _quiet_parameter() -> inspect.Parameter:
-    text = "Show no progress and no remarks; warnings and errors remain."
+    text = "Show only warnings and errors, without progress and notes."
     info = typer.Option("--quiet", "-q", help=text)
     return keyword("quiet", Annotated[bool, info], False)
 

@@ -1,4 +1,4 @@
-"""The ``--config`` file: TOML whose values become the defaults of a command's flags."""
+"""The ``--config`` file: TOML values that become the defaults of a command's flags."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from nmtflex.config import (
 )
 from nmtflex.errors import OptionError
 
-YAML = r"^[A-Za-z][\w-]*:(\s|$)"  # a line of it, which TOML never has
-Fields = dict[str, tuple[Any, Opt]]  # what a file may hold: the type and the option of each name
+YAML = r"^[A-Za-z][\w-]*:(\s|$)"  # a line that is never valid TOML
+Fields = dict[str, tuple[Any, Opt]]  # what a file may contain: type and option by name
 RunReader = Callable[[Path], dict[str, Any]]
 
 
 class Origin(IntEnum):
-    """Where the value of an option comes from; a lower one wins."""
+    """Source of an option's value; the lowest wins."""
 
     FLAG = 0
     FILE = 1  # --config
-    RUN = 2  # the one that a training goes on with
+    RUN = 2  # the run to resume
     DEFAULT = 3
 
 
 def _given(context: typer.Context, source: Origin) -> dict[str, Any]:
-    """Return the options that the file, or the run, gives."""
+    """Return the options set by the file or by the run."""
     found: dict[str, Any] = context.meta.get(f"nmtflex.{source.name}", {})
     return found
 
 
 def remember(context: typer.Context, source: Origin, values: dict[str, Any]) -> None:
-    """Make what a file or a run gives the defaults of a command; a file wins over a run."""
+    """Use the values of a file or a run as defaults of a command; a file overrides a run."""
     context.meta[f"nmtflex.{source.name}"] = values
     context.default_map = {**_given(context, Origin.RUN), **_given(context, Origin.FILE)}
 
 
 def source_of(context: typer.Context, name: str) -> Origin:
-    """Return where the value of an option comes from."""
+    """Return the source of an option's value."""
     found = context.get_parameter_source(name)
     if found is not None and found.name == "COMMANDLINE":
         return Origin.FLAG
@@ -63,13 +63,13 @@ def source_of(context: typer.Context, name: str) -> Origin:
 
 
 def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]) -> None:
-    """Put back the defaults of what a flag, or the file, replaces in the layers below; say so.
+    """Reset options that a flag or the file overrides in lower layers, and report it.
 
     Args:
-        context: Of the command, which knows where each value comes from.
-        group: Options, which name those that they replace. Another kind replaces all options of
-            the one that was there, but for those that every kind has.
-        values: By name; changed in place.
+        context: Context of the command, which knows the source of each value.
+        group: Options with the names of those they replace. A different kind replaces all options
+            of the previous kind except those that every kind has.
+        values: Values by name; changed in place.
     """
     options, gone = options_of(group), set[str]()
     for name in sorted(options, key=lambda name: source_of(context, name)):
@@ -89,17 +89,17 @@ def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]
         gone.update(replaced)
         values |= {other: default_of(group, other) for other in replaced if other in options}
         values |= dict.fromkeys(other for other in replaced if other not in options)
-        # What was asked for makes way audibly; a run gives what was not.
-        told = [other for other in replaced if source_of(context, other) is Origin.FILE]
-        if told:
+        # Report only what was asked for in the file, not what comes from the run.
+        reported = [other for other in replaced if source_of(context, other) is Origin.FILE]
+        if reported:
             spelling = name.upper() if option.argument else flag_of(name, option)
             kind = f" {value}" if is_kind(plain, Variant) else ""
-            keys = " and ".join(other.replace("_", "-") for other in told)
-            note(f"{spelling}{kind} replaces {keys} of the --config file")
+            keys = " and ".join(other.replace("_", "-") for other in reported)
+            note(f"{spelling}{kind} overrides {keys} in the --config file")
 
 
 def origin(context: typer.Context, path: Path | None, message: str) -> str:
-    """Return how a message about flags ends: those of them that the file gives."""
+    """Return the end of a message about flags: which of them the file sets."""
     words = re.findall(r"--[\w-]+", message)
     flags = [
         flag
@@ -108,15 +108,15 @@ def origin(context: typer.Context, path: Path | None, message: str) -> str:
         for flag in (*parameter.opts, *parameter.secondary_opts)
         if flag in words
     ]
-    return f"; {path} gives {', '.join(flags)}" if flags else ""
+    return f"; {path} sets {', '.join(flags)}" if flags else ""
 
 
 def config_file_parameter(fields: Fields, run_reader: RunReader | None) -> inspect.Parameter:
-    """Make ``--config``, which turns a file's values into the defaults of this command.
+    """Make ``--config``, which uses a file's values as the defaults of a command.
 
     Args:
-        fields: What a file may hold.
-        run_reader: Reads the ``config.json`` of a run; None where a command does not train.
+        fields: What a file may contain.
+        run_reader: Reads the ``config.json`` of a run; None if the command does not train.
     """
 
     def read(context: typer.Context, path: Path | None) -> Path | None:
@@ -128,17 +128,17 @@ def config_file_parameter(fields: Fields, run_reader: RunReader | None) -> inspe
             given = read_options(path, run_reader(path), fields)
         else:
             raise OptionError(
-                f"--config {path}: a run's config.json is for nmtflex train and finetune; write "
-                f"the options as a TOML file"
+                f"--config {path}: only nmtflex train and finetune accept a run's config.json; "
+                f"write the options in a TOML file"
             )
         remember(context, Origin.FILE, given)
         return path
 
-    run = ", or the config.json of a run" if run_reader else ""
+    run = ", or a run's config.json" if run_reader else ""
     info = typer.Option(
         "--config",
         "-c",
-        help=f"TOML file of options, named as the flags are{run}; a flag wins over it.",
+        help=f"TOML file with options, named like the flags{run}; flags override it.",
         is_eager=True,
         callback=read,
     )
@@ -146,18 +146,18 @@ def config_file_parameter(fields: Fields, run_reader: RunReader | None) -> inspe
 
 
 def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """Return a parameter that Typer makes an option of."""
+    """Return a parameter for Typer to turn into an option."""
     only = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, only, default=default, annotation=annotation)
 
 
 def read_options(path: Path, found: dict[str, Any], fields: Fields) -> dict[str, Any]:
-    """Check the options that a file holds; return them as flags give them.
+    """Check the options in a file and return them flat, as flags set them.
 
-    Options of a kind stand in the table of their family, or beside it.
+    Options of a kind may be inside or outside the table of their family.
 
     Raises:
-        OptionError: An unknown option or a value that it does not take.
+        OptionError: An option is unknown or its value is not valid.
     """
     values = {}
     try:
@@ -172,45 +172,45 @@ def read_options(path: Path, found: dict[str, Any], fields: Fields) -> dict[str,
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    """Return what the file holds.
+    """Return the contents of a TOML file.
 
     Raises:
-        OptionError: No such file, or one that is not TOML.
+        OptionError: The file cannot be read or is not TOML.
     """
     text = ""
     try:
-        text = path.read_text(encoding="utf-8-sig")  # editors may write a BOM
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a BOM
         found = tomllib.loads(text)
         _check_integers(found)
     except OSError as error:
         raise OptionError(f"--config {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise OptionError(f"{path}: not valid UTF-8") from error
-    except (ValueError, RecursionError) as error:  # no TOML; or far too long or deep
+    except (ValueError, RecursionError) as error:  # not TOML, or far too long or deep
         yaml = path.suffix in (".yaml", ".yml") or re.search(YAML, text, re.MULTILINE)
-        remedy = "; it looks like YAML: write name = value, text in quotes" if yaml else ""
+        remedy = "; it looks like YAML: write name = value, with text in quotes" if yaml else ""
         raise OptionError(f"{path}: not a TOML file: {str(error)[:200]}{remedy}") from error
     return found
 
 
 def _check_integers(value: Any) -> None:
-    """Check that integers have 64 bits, as TOML says: Python writes no number of 4,300 digits.
+    """Check that integers fit in 64 bits, as TOML demands; Python cannot print 4,300 digits.
 
     Raises:
-        ValueError: One has more.
+        ValueError: An integer is larger.
     """
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-        raise ValueError("an integer has more than 64 bits")
+        raise ValueError("an integer does not fit in 64 bits")
     if isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             _check_integers(part)
 
 
 def _checked(name: str, plain: Any, option: Opt, value: Any) -> Any:
-    """Return the value of an option, as Typer reads it; of a family a table.
+    """Return the value of an option for Typer; for a family, a table.
 
     Raises:
-        OptionError: The option does not take it.
+        OptionError: The value is not valid.
     """
     if is_kind(plain, Variant):
         table = value if isinstance(value, dict) else {"kind": value}

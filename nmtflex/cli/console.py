@@ -1,4 +1,4 @@
-"""What goes to a person: messages and progress on standard error, tables on standard output."""
+"""Output for people: messages and progress on standard error, tables on standard output."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ stderr = Console(stderr=True, highlight=False)
 
 
 def note(message: str) -> None:
-    """Print one line for a person; markup in the message is text.
-
-    Under --quiet a warning alone.
-    """
+    """Print one line on standard error, with markup as text; with --quiet, only warnings."""
     quiet = stderr.quiet
     stderr.quiet = quiet and not message.startswith("warning:")
     stderr.print(f"nmtflex: {message}", markup=False, soft_wrap=True)
@@ -27,12 +24,12 @@ NOTICE_OF_COMPILING.tell = note
 
 
 def write_line(text: str) -> None:
-    """Write one line of the product to standard output."""
+    """Write one line of results to standard output."""
     sys.stdout.write(text + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table to standard output: ruled on a terminal, otherwise tab-separated lines."""
+    """Print a table to standard output: with rules on a terminal, otherwise tab-separated."""
     if not sys.stdout.isatty():
         for row in (columns, *rows):
             write_line("\t".join(row))
@@ -41,7 +38,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     table = Table()
     for column in columns:
-        table.add_column(column, overflow="fold")  # a signature is shown whole
+        table.add_column(column, overflow="fold")  # never cut a signature
     for row in rows:
         table.add_row(*row)
     Console(highlight=False, markup=False).print(table)

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note, print_table, write_line
-from nmtflex.config import (
-    BatchConfig,
-    DeviceConfig,
-    EvalConfig,
-    ScoreConfig,
-    SearchConfig,
-    ThresholdConfig,
-)
+from nmtflex.config import Decoding, EvalConfig, ScoreConfig, SearchConfig
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
@@ -32,51 +25,42 @@ if TYPE_CHECKING:
 
 
 class _Scored(NamedTuple):
-    """Systems with their scores, and what else there is to say of them."""
+    """Systems with their scores and other facts."""
 
     scorer: Scorer
     outputs: Mapping[str, Text]
     evaluations: Mapping[str, Evaluation]
-    source_lengths: Sequence[int] | None  # tokens, where they are known
-    facts: Mapping[str, dict[str, Any]]  # of each system
+    source_lengths: Sequence[int] | None  # tokens, if known
+    facts: Mapping[str, dict[str, Any]]  # by system
 
 
 class _Data(NamedTuple):
-    """What runs translate, and what their translations are compared with."""
+    """Sources for runs to translate, and their references."""
 
     name: str
     sources: list[str]
-    references: list[tuple[str, list[str]]]  # name of the file and raw lines, of each
+    references: list[tuple[str, list[str]]]  # file name and raw lines of each
     facts: dict[str, Any]
 
 
 @command(app, "eval")
-def evaluate(
-    config: EvalConfig,
-    scores: ScoreConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
+def evaluate(config: EvalConfig, scores: ScoreConfig, decoding: Decoding) -> None:
     """Score a run on its own test data or on other files, or score files against references.
 
-    Several runs are compared: a table with a row a run, and with --significance each against the
-    first; --json prints a list with an object a run.
+    Several runs are compared in a table with one row per run; --significance compares each with the
+    first; --json prints a list with one object per run.
 
-    BLEU and chrF2 (0-100) by sacrebleu; on request TER (percent) and RIBES (0-1); of a run also
-    CPS, the score computations of attention a step. Each score has its signature; numbers can be
-    compared only under the same one. A run's BLEU is over its target's words before BPE, or over
-    detokenized text (13a) where these are Moses' tokens.
+    Scores are BLEU and chrF2 (0-100) by sacrebleu; optionally TER (percent) and RIBES (0-1); and
+    for runs CPS, the attention score computations per step. Each score has a signature; compare
+    scores only if their signatures are equal. A run's BLEU is computed on its target words before
+    BPE, or on detokenized text (13a) if these are Moses tokens.
     """
     _check_files(config)
     if not config.runs:
-        refuse(
-            "is for translating with a run, not for scoring files", search, threshold, batch, device
-        )
+        refuse("applies to translating with a run, not to scoring files", *decoding)
         scored = _score_files(config, scores)
     else:
-        scored = _score_runs(config, scores, search, threshold, batch, device)
+        scored = _score_runs(config, scores, decoding)
     written = _write_sentence_scores(scored, config.sentence_scores)
     report = _report(scored, config)
     _warn(scored, config)
@@ -100,7 +84,7 @@ def _score_files(config: EvalConfig, scores: ScoreConfig) -> _Scored:
     from nmtflex.scoring.texts import sacrebleu_segmentation
 
     if scores.needs_model:
-        raise OptionError("--wat ja needs --kytea-model FILE, a model of KyTea")
+        raise OptionError("--wat ja needs --kytea-model FILE")
     begin = time.perf_counter()
     segmentation = file_segmentation(scores)
     scorer = Scorer(segmentation, read_texts(config.reference, segmentation), scores)
@@ -111,7 +95,7 @@ def _score_files(config: EvalConfig, scores: ScoreConfig) -> _Scored:
         check_parallel(*((text.name, len(text)) for text in (source, *texts)))
         lengths = list(map(len, source.words))
         if lacks_spaces(source.lines):
-            note(f"warning: {source.name}: text without spaces, whose lines count as single words")
+            note(f"warning: {source.name}: text without spaces, so each line counts as one word")
     outputs = dict(zip(_names(config.hypothesis), texts, strict=True))
     evaluations = {name: scorer.evaluate(text) for name, text in outputs.items()}
     seconds = time.perf_counter() - begin
@@ -119,31 +103,24 @@ def _score_files(config: EvalConfig, scores: ScoreConfig) -> _Scored:
     return _Scored(scorer, outputs, evaluations, lengths, facts)
 
 
-def _score_runs(
-    config: EvalConfig,
-    scores: ScoreConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> _Scored:
-    """Translate with each run, or with all as an ensemble, and score what comes of it."""
+def _score_runs(config: EvalConfig, scores: ScoreConfig, decoding: Decoding) -> _Scored:
+    """Translate with each run, or with all as an ensemble, and score the results."""
     from nmtflex.decoding.opening import open_ensemble
     from nmtflex.evaluation.run_scores import common_scorer, with_model
-    from nmtflex.evaluation.runs import Decoding, names, open_runs
+    from nmtflex.evaluation.runs import names, open_runs
 
     called = " + ".join(map(str, config.runs))
     if scores.tokenize:
         raise OptionError(
-            f"--tokenize {scores.tokenize} is for scoring files, not a run ({called}), whose "
-            f"words are its target's"
+            f"--tokenize {scores.tokenize} applies to scoring files, not to a run ({called}), "
+            f"which uses its target tokenizer"
         )
     if config.compared:
         named = names(config.runs)
-        opened = open_runs(config.runs, Decoding(search, threshold, batch, device))
+        opened = open_runs(config.runs, decoding)
     else:
         named = [called]
-        opened = [open_ensemble(config.runs, search, threshold, batch, device)]
+        opened = [open_ensemble(config.runs, *decoding)]
     data = _test_data(config)
     scores = with_model(scores, opened[0].run.folder)
     systems = dict(zip(named, opened, strict=True))
@@ -153,7 +130,7 @@ def _score_runs(
     for name, one in systems.items():
         path = called if not config.compared else str(one.run.folder.path)
         outputs[name], evaluations[name], facts[name] = _score_run(
-            one, path, scorer, data, search, config
+            one, path, scorer, data, decoding.search, config
         )
     source = opened[0].translator.pipeline.source
     lengths = [len(source.words(line)) for line in data.sources]
@@ -163,12 +140,12 @@ def _score_runs(
 def _score_run(
     opened: Opened, path: str, scorer: Scorer, data: _Data, search: SearchConfig, config: EvalConfig
 ) -> tuple[Text, Evaluation, dict[str, Any]]:
-    """Return a run's translations, its scores, and the facts that belong to them."""
+    """Return a run's translations, its scores and other facts."""
     from nmtflex.corpus.writers import packed
     from nmtflex.decoding.translator import WARM_UP
     from nmtflex.evaluation.run_scores import evaluate_run
 
-    if config.compared:  # or the first run would pay for what is loaded once
+    if config.compared:  # so that one-time loading does not count for the first run
         opened.translator.translate(data.sources[:WARM_UP])
     begin = time.perf_counter()
     evaluation, output = evaluate_run(opened.translator, scorer, data.sources)
@@ -190,7 +167,7 @@ def _score_run(
         if cut := sum(source.unread(line) > 0 for line in data.sources):
             note(
                 f"warning: {path}: --max-source-length {search.max_source_length} cut "
-                f"{counted(cut, 'source')}, whose rest was not translated"
+                f"{counted(cut, 'source')}; the rest was not translated"
             )
     if opened.tau is not None:  # JSON has no infinity
         facts["tau"] = opened.tau if math.isfinite(opened.tau) else "inf"
@@ -198,7 +175,7 @@ def _score_run(
 
 
 def _test_data(config: EvalConfig) -> _Data:
-    """Read what the runs are scored on: a split that they carry, or files."""
+    """Read the data to score runs on: a split of their own, or files."""
     from nmtflex.corpus.readers import read_lines
     from nmtflex.evaluation.run_scores import chosen_split, split_files
     from nmtflex.evaluation.runs import common_split
@@ -218,7 +195,7 @@ def _test_data(config: EvalConfig) -> _Data:
 
 
 def _report(scored: _Scored, config: EvalConfig) -> ScoreReport:
-    """Compare the systems, and score by length, where that is asked for."""
+    """Compare the systems and score by length, if requested."""
     from nmtflex.scoring.report import ScoreReport
     from nmtflex.scoring.significance import Resampling
 
@@ -230,7 +207,7 @@ def _report(scored: _Scored, config: EvalConfig) -> ScoreReport:
         except MemoryError as error:
             raise OptionError(
                 f"--significance {resampling.method} with {resampling.samples:,} resamples needs "
-                f"more memory than there is; give fewer with --samples"
+                f"more memory than available; reduce --samples"
             ) from error
     buckets = {}
     if config.by_length and scored.source_lengths is not None:
@@ -243,7 +220,7 @@ def _report(scored: _Scored, config: EvalConfig) -> ScoreReport:
 
 
 def _write_sentence_scores(scored: _Scored, path: Path | None) -> dict[str, Any]:
-    """Write the scores of each sentence, if there is a file for them; return what JSON says."""
+    """Write the scores of each sentence, if requested; return facts for JSON."""
     from nmtflex.scoring.report import sentence_table
 
     if path is None:
@@ -259,29 +236,29 @@ def _write_sentence_scores(scored: _Scored, path: Path | None) -> dict[str, Any]
 
 
 def _warn(scored: _Scored, config: EvalConfig) -> None:
-    """Say where the text was probably cut into words wrongly; the first system that it concerns."""
+    """Warn about the first system whose text was probably split into words wrongly."""
     remedy = "--tokenize ja-mecab or char" if not config.runs else "the tokenizer mecab or char"
     for output in scored.outputs.values():
         if name := scored.scorer.unspaced(output):
             note(
-                f"warning: {name}: text without spaces, which BLEU took for single words; use "
+                f"warning: {name}: text without spaces, so BLEU took each line for one word; use "
                 f"{remedy}, or --wat ja"
             )
             return
         if not config.runs and (name := scored.scorer.tokenized(output)):
             note(
-                f"warning: {name}: looks tokenized, and BLEU tokenized it again; score detokenized "
-                f"text, or give --tokenize none"
+                f"warning: {name}: looks tokenized, but BLEU tokenized it again; score detokenized "
+                f"text, or use --tokenize none"
             )
             return
 
 
 def _check_files(config: EvalConfig) -> None:
-    """Check before any work that files can be written, and that none of them is lost by it."""
+    """Check first that output files can be written and overwrite no other file."""
     for run in config.runs:
         if run.is_file():
             raise OptionError(
-                f"{run} is a file and no run; files are scored with --hypothesis {run} "
+                f"{run} is a file, not a run; to score files, use --hypothesis {run} "
                 f"--reference FILE"
             )
     written = {"--output": config.output, "--sentence-scores": config.sentence_scores}
@@ -290,13 +267,15 @@ def _check_files(config: EvalConfig) -> None:
         if path is None:
             continue
         if path.resolve() in [other.resolve() for other in others]:
-            raise OptionError(f"{flag} {path} is the file of another option too; give a new one")
+            raise OptionError(
+                f"{flag} {path} is also given for another option; choose another file"
+            )
         check_writable(path, flag)
         others.append(path)
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """Return a name for each file, also for one that is given twice."""
+    """Return a unique name for each file, even if one is given twice."""
     counts: dict[Path, int] = {}
     names = []
     for path in paths:

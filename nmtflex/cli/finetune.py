@@ -11,11 +11,11 @@ from nmtflex.config import DeviceConfig, FinetuneConfig, ProcessConfig
 
 @command(app, "finetune")
 def finetune(config: FinetuneConfig, device: DeviceConfig, processes: ProcessConfig) -> None:
-    """Train a run further: for fewer computations (eq. 9 of flexible attention), or on other data.
+    """Train a run further: to reduce its computations (eq. 9 of flexible attention) or on new data.
 
-    Validates before the first update and after, at the threshold --tau: BLEU, mean gate and CPS.
-    The same command again resumes; nmtflex finetune --run RUN is enough. Several processes share
-    the work as in nmtflex train.
+    Validates at the threshold --tau before the first update and then as in training: BLEU, mean
+    gate and CPS. Run the same command again to resume, or just nmtflex finetune --run RUN. Several
+    processes share the work as in nmtflex train.
     """
     if share_work(processes):
         return

@@ -1,4 +1,4 @@
-"""``nmtflex generate``: corpora that come from a rule."""
+"""``nmtflex generate``: synthetic corpora."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nmtflex.corpus.parallel import Splits
 
 generate_app = typer.Typer(no_args_is_help=True)
-app.add_typer(generate_app, name="generate", help="Write a made corpus.")
+app.add_typer(generate_app, name="generate", help="Generate a synthetic corpus.")
 
 SPLITS = ["train", "valid", "test"]
 
@@ -27,7 +27,7 @@ SPLITS = ["train", "valid", "test"]
 def toy(options: GenerateToyConfig) -> None:
     """Write an English-Japanese corpus drawn from a small grammar.
 
-    Both sides are tokenised; no sentence of either side stands in two pairs.
+    Both sides are tokenized. No sentence occurs in two pairs.
     """
     from nmtflex.corpus import parallel
     from nmtflex.corpus.toy import LANGUAGES, generate_toy
@@ -36,15 +36,15 @@ def toy(options: GenerateToyConfig) -> None:
     with cleaning_up(), stages() as progress:
         splits = generate_toy(options, progress=progress)
         described = _write(options.out, splits, LANGUAGES, progress)
-    _tell(options, described, progress)
+    _report(options, described, progress)
 
 
 @command(generate_app, "copy")
 def copy(options: GenerateCopyConfig) -> None:
     """Write a copy task (Britz et al. 2017): the target repeats the source's random symbols.
 
-    Lengths are uniform over 1..L; the paper's 0..L has empty pairs, from which nothing is learned.
-    Held-out sequences are not in training, but for lengths so short that training has them all.
+    Lengths are uniform over 1..L; the paper's 0..L includes empty pairs, which teach nothing.
+    Held-out sequences do not occur in training, except at lengths so short that training has all.
     """
     from nmtflex.corpus import parallel
     from nmtflex.corpus.copy_task import LANGUAGES, generate_copy
@@ -57,28 +57,28 @@ def copy(options: GenerateCopyConfig) -> None:
         if count:
             verb = "repeats" if count == 1 else "repeat"
             described.append(
-                f"{split}: {counted(count, 'sequence')} {verb} others: there are few so short"
+                f"{split}: {counted(count, 'sequence')} {verb} others, since few short ones exist"
             )
-    _tell(options, described, progress)
+    _report(options, described, progress)
 
 
 @command(generate_app, "zipf")
 def zipf(options: GenerateZipfConfig) -> None:
     """Write text with the long tail of a real vocabulary, to try out large corpora.
 
-    Words are made of stems and endings and drawn by Zipf's law. The target has a word of its own
-    for each of the source, in the order 2 1 4 3 and so on. Splits are drawn alike and may share
-    short sentences.
+    Words are built from stems and endings and drawn by Zipf's law. Each source word has its own
+    target word, in the order 2 1 4 3 and so on. All splits are drawn from the same distribution
+    and may share short sentences.
     """
     from nmtflex.corpus.zipf import generate_zipf
 
     with cleaning_up(), stages() as progress:
         described = generate_zipf(options, progress)
-    _tell(options, described, progress)
+    _report(options, described, progress)
 
 
 def _write(out: Path, splits: Splits, languages: tuple[str, str], progress: Stages) -> list[str]:
-    """Write the splits; return a line about each."""
+    """Write the splits and return one line about each."""
     from nmtflex.corpus import parallel
 
     progress("writing", 0)
@@ -87,13 +87,13 @@ def _write(out: Path, splits: Splits, languages: tuple[str, str], progress: Stag
     return parallel.describe(out, splits, languages)
 
 
-def _tell(
+def _report(
     options: GenerateToyConfig | GenerateCopyConfig | GenerateZipfConfig,
     described: list[str],
     progress: Stages,
 ) -> None:
-    """Say what was written, and how long it took."""
+    """Report what was written and how long it took."""
     for line in described:
         note(line)
     speed = (options.train + options.valid + options.test) / progress.total
-    note(f"{options.out}: made in {progress.total:.1f} seconds ({speed:,.0f} pairs a second)")
+    note(f"{options.out}: made in {progress.total:.1f} seconds ({speed:,.0f} pairs per second)")

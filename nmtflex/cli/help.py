@@ -1,4 +1,4 @@
-"""What ``--help`` shows: option names whole at any width, and docstrings as flowing text."""
+"""Layout of ``--help``: complete option names at any width, and docstrings as flowing text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typer.core import TyperCommand
 
 
 class HelpfulCommand(TyperCommand):
-    """A command whose help cuts no option name."""
+    """A command whose help never truncates option names."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help as Typer does, but with our table of options."""
-        from typer import rich_utils  # slow to import, and only this needs it
+        """Print the help as Typer does, but with ``OptionTable``."""
+        from typer import rich_utils  # slow to import
 
-        # Typer has no setting for it: its columns shrink alike, and names end in an ellipsis.
+        # Typer has no setting for this: it shrinks all columns, and truncates names.
         names = vars(rich_utils)
         usual = names["Table"]
         names["Table"] = OptionTable
@@ -31,17 +31,17 @@ class HelpfulCommand(TyperCommand):
 
 
 class OptionTable(Table):
-    """Typer's rows, one an option; the help text, which comes last, stands below the others."""
+    """Typer's rows, one per option, with the help text below the other cells."""
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> Iterator[Any]:
-        """Lay the rows out: columns of their own would leave no room for one of them or another."""
+        """Lay out the rows without columns, which would not all fit."""
         for *names, help_text in zip(*(column.cells for column in self.columns), strict=True):
             yield Text(" ").join(name for name in names if isinstance(name, Text) and name)
             yield Padding(help_text, (0, 0, 0, 4))
 
 
 def unwrap(text: str) -> str:
-    """Join the lines of every paragraph; list items and indented lines stay as they are."""
+    """Join the lines of each paragraph; list items and indented lines are kept."""
     lines: list[str] = []
     for line in text.splitlines():
         flows = line and not re.match(r"\s|[-*] |\d+\. ", line)

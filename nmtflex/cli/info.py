@@ -14,20 +14,20 @@ from nmtflex.cli.bind import command
 from nmtflex.cli.console import write_line
 from nmtflex.text.visible import counted, visible
 
-WIDTH = 11  # of the names
+WIDTH = 11  # of the names, in characters
 
 
 @command(app, "info")
 def info(
-    run: Annotated[Path, typer.Argument(help="Run folder of nmtflex train.", metavar="RUN")],
+    run: Annotated[Path, typer.Argument(help="Run folder from nmtflex train.", metavar="RUN")],
     json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of lines.")
+        bool, typer.Option("--json", help="Print one JSON object instead of text.")
     ] = False,
 ) -> None:
-    """Say what a run is: data, options, sizes, best score, files, and the commands that made it.
+    """Describe a run: data, options, sizes, best score, files, and the commands that made it.
 
-    The options are shown as a command line that trains the same model, without those that have
-    their default. The history is every command line that made the run or went on with it.
+    The options form a command line that trains the same model; defaults are omitted. The history
+    lists every command line that started or continued the run.
     """
     from nmtflex.report.info import describe_run
 
@@ -40,12 +40,12 @@ def info(
 
 
 def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return what is printed: a name and a text a line."""
+    """Return a name and a text for each line."""
     yield "run", found["run"]
     if made := found["made_by"]:
         yield "made by", ", ".join(f"{name} {version}" for name, version in made.items())
     data = found["data"]
-    yield "data", f"{data['folder']}{'' if data['there'] else ' (not there any more)'}"
+    yield "data", f"{data['folder']}{'' if data['there'] else ' (no longer exists)'}"
     for side, own in found["languages"].items():
         bpe = " and BPE" if own["bpe"] else ""
         yield (
@@ -64,20 +64,20 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _counts(parts: dict[str, int]) -> str:
-    """Say a total and what it is made of."""
+    """Return a total and its parts."""
     others = [f"{name} {count:,}" for name, count in parts.items() if name != "all"]
     return f"{parts['all']:,}: {', '.join(others)}"
 
 
 def _progress(progress: dict[str, Any] | None) -> str:
     if progress is None:
-        return "no checkpoint of a training"
+        return "no training checkpoint"
     kept = ", ".join(f"{update:,}" for update in progress["checkpoints"])
     return (
         f"{counted(progress['update'], 'update')}, epoch {progress['epoch']}, "
         f"{progress['target_tokens']:,} target tokens, {progress['seconds']:,.0f} s "
-        f"({progress['validation_seconds']:,.0f} s of them in validation); "
-        f"checkpoints of updates {kept}"
+        f"({progress['validation_seconds']:,.0f} s of that in validation); "
+        f"checkpoints at updates {kept}"
     )
 
 

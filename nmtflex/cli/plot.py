@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note
-from nmtflex.config import (
-    BatchConfig,
-    DeviceConfig,
-    LengthFigure,
-    PlotConfig,
-    SearchConfig,
-    SentenceFigure,
-    ThresholdConfig,
-)
+from nmtflex.config import Decoding, LengthFigure, PlotConfig, SearchConfig, SentenceFigure
 from nmtflex.files import check_writable
 
 if TYPE_CHECKING:
@@ -24,25 +16,17 @@ if TYPE_CHECKING:
 
 
 @command(app, "plot")
-def plot(
-    config: PlotConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
-    """Draw a figure of a run or several: PNG, SVG or PDF.
+def plot(config: PlotConfig, decoding: Decoding) -> None:
+    """Draw a figure of one or more runs as PNG, SVG or PDF.
 
-    With --sentence or --index: what attention looked at in the translation of one sentence. Without
-    them: learning curves, BLEU against computations, BLEU and decoding time by source length.
+    With --sentence or --index: the attention in the translation of one sentence. Otherwise:
+    learning curves, BLEU against computations, or BLEU or decoding time by source length.
     """
-    _check(config, search, threshold, batch, device)
-    from nmtflex.evaluation.runs import Decoding
+    _check(config, decoding)
     from nmtflex.figures.figures import check_matplotlib
     from nmtflex.figures.plots import draw
 
     check_matplotlib()
-    decoding = Decoding(search, threshold, batch, device)
     name, figure = draw(config.runs, config.kind, decoding, note)
     first = config.runs[0]
     path = config.output or (first if first.is_dir() else first.parent) / f"{name}.png"
@@ -50,36 +34,31 @@ def plot(
     note(f"wrote {path}")
 
 
-def _check(
-    config: PlotConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
-    """Check before any work that every option has an effect, and that the file can be written."""
+def _check(config: PlotConfig, decoding: Decoding) -> None:
+    """Check first that every option has an effect and that the file can be written."""
     if not config.kind.translates:
-        refuse("is for translating, and this figure needs none", search, threshold, batch, device)
+        refuse("has no effect: this figure needs no translation", *decoding)
     elif isinstance(config.kind, SentenceFigure):
-        refuse("has no effect on one sentence", batch)
+        refuse("has no effect on one sentence", decoding.batch)
     if not isinstance(config.kind, LengthFigure):
+        search = decoding.search
         text = SearchConfig(replace_unk=search.replace_unk, unk=search.unk)
-        refuse("has no effect: this figure shows what the model wrote", text)
+        refuse("has no effect: this figure shows the model's own words", text)
     first = config.runs[0]
     if config.output is not None:
         check_writable(config.output, "--output")
-    elif first.is_dir():  # its name is known when it is drawn
+    elif first.is_dir():  # its final name depends on the figure
         check_writable(first / "figure.png", "--output")
 
 
 def write_figure(figure: Figure, path: Path) -> None:
-    """Write a figure, and warn of characters that come out as boxes."""
+    """Write a figure, and warn about characters drawn as boxes."""
     from nmtflex.figures.figures import save
     from nmtflex.figures.fonts import describe_font
 
     missing = save(figure, path)
-    if missing and path.suffix != ".svg":  # whose reader has other fonts
+    if missing and path.suffix != ".svg":  # its viewer has its own fonts
         note(
-            f"warning: {path}: no font here has {describe_font(missing)}, drawn as boxes; install "
-            f"a font that has them, or write an .svg, which leaves fonts to the reader"
+            f"warning: {path}: no installed font has {describe_font(missing)}, drawn as boxes; "
+            f"install a font that has them, or write an .svg, whose viewer chooses the font"
         )

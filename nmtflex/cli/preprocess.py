@@ -16,7 +16,7 @@ from nmtflex.text.visible import counted
 
 @command(app, "preprocess")
 def preprocess(config: PreprocessConfig) -> None:
-    """Make a prepared folder from raw parallel text."""
+    """Prepare raw parallel text for training."""
     from nmtflex.corpus.prepare import prepare
 
     with cleaning_up(), stages() as progress:
@@ -26,7 +26,7 @@ def preprocess(config: PreprocessConfig) -> None:
 
 
 def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[str]:
-    """Say what was read, kept and dropped, what vocabularies came of it, and how long it took."""
+    """Report what was read, kept and dropped, the vocabularies, and the time."""
     from nmtflex.corpus.filters import describe_reasons
     from nmtflex.text.tokenizers.moses import remark
 
@@ -57,46 +57,46 @@ def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[s
         yield f"BPE learned from {_sample(sample)} in {learning:.1f} seconds"
     pairs = sum(split["read"] for split in manifest["splits"].values())
     speed = pairs / max(progress.total - learning, 1e-9)
-    apart = ", learning apart" if sample else ""
-    yield f"{out}: made in {progress.total:.1f} seconds ({speed:,.0f} pairs a second{apart})"
+    apart = ", excluding BPE learning" if sample else ""
+    yield f"{out}: made in {progress.total:.1f} seconds ({speed:,.0f} pairs per second{apart})"
 
 
 def _inputs(inputs: dict[str, list[dict[str, Any]]], limit: int) -> Iterator[str]:
-    """Say what a person should know of the files that were read, and of those that were not."""
+    """Report anything unusual about the input files."""
     from nmtflex.corpus.readers import unread_beside
 
     for file in (file for files in inputs.values() for file in files):
         if not file["pairs"]:
-            yield f"{file['path']}: not read: --max-pairs {limit:,} was reached before it"
+            yield f"{file['path']}: not read: --max-pairs {limit:,} was already reached"
         elif file["byte_order_mark"]:
-            yield f"{file['path']}: dropped a byte-order mark at its start"
+            yield f"{file['path']}: removed the byte-order mark at its start"
         for other in unread_beside(Path(file["path"])):
-            yield f"warning: {file['path']} was read, and {other} beside it was not"
+            yield f"warning: {file['path']} was read, but {other} beside it was not"
     yield from _same_data(inputs)
 
 
 def _same_data(inputs: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
-    """Warn of validation and test data that are training data, by the content of their files."""
+    """Warn if a validation or test file has the same content as a training file."""
     training = {file["sha256"]: file["path"] for file in inputs.get("train", [])}
     for split in ("valid", "test"):
         for file in inputs.get(split, []):
             if other := training.get(file["sha256"]):
                 same = "" if other == file["path"] else f" the same as {other}:"
                 yield (
-                    f"warning: {split}: {file['path']} is{same} training data; its scores say "
+                    f"warning: {split}: {file['path']} is{same} training data; scores on it say "
                     f"nothing about new sentences"
                 )
 
 
 def _sample(sample: dict[str, int]) -> str:
-    """Say what BPE was learned from."""
+    """Return what BPE was learned from."""
     if sample["pairs"] == sample["of"]:
         return f"all {sample['of']:,} training pairs"
-    return f"{sample['pairs']:,} of {sample['of']:,} training pairs, evenly spread,"
+    return f"{sample['pairs']:,} of {sample['of']:,} training pairs, spread evenly,"
 
 
 def _counts(split: dict[str, Any], reasons: dict[str, str] | None = None, limit: int = 0) -> str:
-    """Say how many pairs of a split were read, kept and dropped, of training for what reasons."""
+    """Return how many pairs of a split were read, kept and dropped, and why."""
     read, dropped = f"{counted(split['read'], 'pair')} read", split["dropped"]
     if limit:
         full = split["read"] == limit
@@ -108,7 +108,7 @@ def _counts(split: dict[str, Any], reasons: dict[str, str] | None = None, limit:
 
 
 def _unknown(split: dict[str, Any]) -> str:
-    """Say how many tokens of a split are not in the vocabulary."""
+    """Return the share of a split's tokens that are not in the vocabulary."""
     shares = [
         f"{100 * split[side]['unknown'] / max(1, split[side]['tokens']):.2f} % {side}"
         for side in ("source", "target")

@@ -1,4 +1,4 @@
-"""``--processes N``: one command line in several processes, started by torch's elastic launcher."""
+"""``--processes N``: run one command in several processes, with torch's elastic launcher."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from nmtflex.cli.app import given_arguments
 from nmtflex.config import ProcessConfig
 from nmtflex.errors import OptionError, RunError
 
-VARIABLE = "NMTFLEX_PROCESSES"  # tells a process that --processes started it
+VARIABLE = "NMTFLEX_PROCESSES"  # set in processes that --processes started
 
 
 def share_work(config: ProcessConfig) -> bool:
-    """Start this command line in several processes, if they are asked for, and wait for them.
+    """Run this command in several processes if requested, and wait for them.
 
     Returns:
-        Whether they have done the work; otherwise it is this process's.
+        Whether they did the work; if not, this process must.
 
     Raises:
-        OptionError: torchrun has started several processes already.
+        OptionError: torchrun has already started several processes.
         RunError: A process was killed.
-        SystemExit: A process failed, and has said why; with its exit code.
+        SystemExit: A process failed and reported why; carries its exit code.
     """
     if config.processes == 1 or os.environ.get(VARIABLE) == str(config.processes):
         return False
     if "RANK" in os.environ:
         raise OptionError(
-            f"--processes {config.processes} under torchrun, which starts the processes itself; "
-            f"leave it out, or start without torchrun"
+            f"--processes {config.processes} conflicts with torchrun, which starts the processes "
+            f"itself; remove the option, or start without torchrun"
         )
     os.environ[VARIABLE] = str(config.processes)
     try:
@@ -45,12 +45,12 @@ def share_work(config: ProcessConfig) -> bool:
 
 
 def _launch(config: ProcessConfig, arguments: Sequence[str]) -> int:
-    """Run the launcher; return the exit code of the first process that failed, 0 if none did."""
+    """Run the launcher; return the exit code of the first process that failed, or 0."""
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    # Each process tells what went wrong in one line; the launcher's account of it is for torch.
+    # Each process reports its own error in one line, so silence the launcher's.
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     launch = LaunchConfig(
         min_nodes=1,
@@ -69,8 +69,8 @@ def _launch(config: ProcessConfig, arguments: Sequence[str]) -> int:
             return failure.exitcode
         name = signal.Signals(-failure.exitcode).name
         raise RunError(
-            f"process {rank} of {config.processes} was ended by {name}; the same command again "
-            f"goes on, a training from its last checkpoint, and --restarts N gives it by itself"
+            f"process {rank} of {config.processes} was killed by {name}; run the same command "
+            f"again to continue (training resumes from its last checkpoint), or use --restarts N"
         ) from error
     except SignalException as error:
         return 128 + int(error.sigval)

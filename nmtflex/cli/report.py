@@ -9,50 +9,34 @@ import nmtflex
 from nmtflex.cli.app import app, given_line
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note
-from nmtflex.config import (
-    BatchConfig,
-    DeviceConfig,
-    ReportConfig,
-    ScoreConfig,
-    SearchConfig,
-    ThresholdConfig,
-)
+from nmtflex.config import Decoding, ReportConfig, ScoreConfig
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
 
-LARGE = 50_000_000  # bytes from which a page is slow to open
+LARGE = 50_000_000  # bytes; larger pages open slowly
 
 
 @command(app, "report")
-def report(
-    config: ReportConfig,
-    scores: ScoreConfig,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-) -> None:
-    """Write a page about a run or several: one HTML file for a browser, which needs no network.
+def report(config: ReportConfig, scores: ScoreConfig, decoding: Decoding) -> None:
+    """Write a report on one or more runs: a single HTML file that needs no network.
 
-    It shows the settings and where they differ, learning curves, scores with 95 % intervals
-    (bootstrap, 1,000 samples), BLEU against computations where nmtflex sweep left its tables in a
-    run, BLEU by source length, where the decoding time goes, and sentence by sentence what
-    attention looked at, step by step.
+    It shows the settings and how they differ, learning curves, scores with 95 % intervals
+    (bootstrap, 1,000 samples), BLEU against computations if nmtflex sweep has left tables in a run,
+    BLEU by source length, where decoding spends its time, and the attention in each sentence, step
+    by step.
     """
     if scores.tokenize:
         raise OptionError(
-            f"--tokenize {scores.tokenize} is for scoring files, not runs, whose words are their "
-            f"target's"
+            f"--tokenize {scores.tokenize} applies to scoring files, not to runs, which use their "
+            f"target tokenizer"
         )
     check_writable(config.out, "--out")
     from nmtflex.evaluation.run_scores import chosen_split
-    from nmtflex.evaluation.runs import Decoding
     from nmtflex.report.collect import ReportTask, collect
     from nmtflex.report.page import check_plotly, render
 
     check_plotly()
-    decoding = Decoding(search, threshold, batch, device)
     wanted = ReportTask(
         split=chosen_split(config.runs, config.split, note),
         sentences=config.sentences,
@@ -79,7 +63,7 @@ def report(
 
 
 def _title(report: dict[str, Any]) -> str:
-    """Say what a page shows: runs, languages and split."""
+    """Return the default title: runs, languages and split."""
     *others, last = [run["name"] for run in report["runs"]]
     runs = f"{', '.join(others)} and {last}" if others else last
     return (

@@ -1,4 +1,4 @@
-"""The options that a run was made with, as the defaults of the command that goes on with it."""
+"""Options of an existing run, as defaults of the command that resumes it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,7 @@ from typing import Any
 
 import typer
 
-from nmtflex.cli.config_file import (
-    Fields,
-    Origin,
-    RunReader,
-    read_options,
-    remember,
-    source_of,
-)
+from nmtflex.cli.config_file import Fields, Origin, RunReader, read_options, remember, source_of
 from nmtflex.config import (
     Config,
     DeviceConfig,
@@ -36,19 +29,17 @@ SECTIONS = {LoopConfig: "train", ModelConfig: "model", DeviceConfig: "device"}
 
 
 def take_from_run(
-    parameters: list[inspect.Parameter],
-    groups: list[type[Config]],
-    fields: Fields,
+    parameters: list[inspect.Parameter], groups: list[type[Config]], fields: Fields
 ) -> RunReader | None:
-    """Let ``--run`` of an existing run give every option of a training that is not given.
+    """Make ``--run`` of an existing run supply every training option that is not given.
 
     Args:
-        parameters: Of the command; that of ``--run`` is changed in place.
-        groups: Its groups of options.
-        fields: All options.
+        parameters: Parameters of the command; that of ``--run`` is changed in place.
+        groups: Option groups of the command.
+        fields: All its options.
 
     Returns:
-        What reads the ``config.json`` of a run; None where the command does not train one.
+        A reader for the ``config.json`` of a run; None if the command does not train.
     """
     sections = {
         section: group
@@ -75,23 +66,23 @@ def take_from_run(
 
 
 def _read(command: str, sections: dict[str, type[Config]], path: Path) -> dict[str, Any]:
-    """Read the options that a ``config.json`` has of a command, without the run's own folder.
+    """Read the options of a command from a ``config.json``, except the run's own folder.
 
     Raises:
-        OptionError: It is not a run's, or one that another command made.
+        OptionError: It does not belong to a run, or another command made the run.
     """
     config = read_json(path, OptionError)
     if (made := maker_of(config)) not in (command, "average"):
-        raise OptionError(f"{path} is of a run that nmtflex {made} made, not {command}")
+        raise OptionError(f"{path} belongs to a run made by nmtflex {made}, not {command}")
     try:
         config = upgraded(config)
     except (KeyError, TypeError) as error:
-        raise OptionError(f"{path} is not the config.json of a run, or damaged: {error}") from error
+        raise OptionError(f"{path} is not a run's config.json, or is damaged: {error}") from error
     found: dict[str, Any] = {}
     for section, group in sections.items():
         values = config.get(section)
         if not isinstance(values, dict):
-            raise OptionError(f"{path}: no {section!r} section, so not the config.json of a run")
+            raise OptionError(f"{path} is not a run's config.json: it has no {section!r} section")
         known = options_of(group)
         found |= {
             name: value
@@ -102,15 +93,15 @@ def _read(command: str, sections: dict[str, type[Config]], path: Path) -> dict[s
 
 
 def check_folders(context: typer.Context, group: type[Config], values: Mapping[str, Any]) -> None:
-    """Check that the folders which a run was made of, and which were not given, are still there.
+    """Check that folders taken from a run's options still exist.
 
     Raises:
-        OptionError: One is not.
+        OptionError: One does not.
     """
     for name, (_, option) in options_of(group).items():
         taken = option.argument and source_of(context, name) is Origin.RUN
         if taken and not Path(values[name]).is_dir():
             raise OptionError(
-                f"{values['run']} was made from {values[name]}, which is not there; give "
+                f"{values['run']} was made from {values[name]}, which does not exist; give "
                 f"{name.upper()}"
             )

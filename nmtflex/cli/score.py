@@ -19,23 +19,27 @@ from nmtflex.errors import OptionError
 
 @command(app, "score")
 def score(
-    run: Annotated[Path, typer.Argument(help="Run folder of nmtflex train.", metavar="RUN")],
+    run: Annotated[Path, typer.Argument(help="Run folder from nmtflex train.", metavar="RUN")],
     threshold: ThresholdConfig,
     batch: BatchConfig,
     device: DeviceConfig,
-    source: Annotated[Path | None, typer.Option(help="File of source lines.")] = None,
-    target: Annotated[Path | None, typer.Option(help="File of their translations.")] = None,
+    source: Annotated[Path | None, typer.Option(help="File with source lines.")] = None,
+    target: Annotated[Path | None, typer.Option(help="File with their translations.")] = None,
     per_token: Annotated[
-        bool, typer.Option("--per-token", help="Divide by the target's tokens, EOS counted.")
+        bool,
+        typer.Option("--per-token", help="Divide by the number of target tokens, including EOS."),
     ] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="An object a line, with both numbers and the tokens.")
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object per line, with both numbers and the tokens."
+        ),
     ] = False,
 ) -> None:
-    """Print the log-probability of given translations, one a line.
+    """Print the log-probabilities of given translations, one per line.
 
-    Natural logarithm, EOS counted. Reads --source and --target, or from standard input lines of
-    source, tab, target. A line is segmented anew, and unknown words count as the unknown token.
+    Natural logarithms, including EOS. Reads --source and --target, or lines of source, tab, target
+    from standard input. Lines are tokenized again; unknown words are scored as the unknown token.
     """
     from nmtflex.corpus.readers import STANDARD_INPUT, read_pairs, read_stream
     from nmtflex.decoding.forced import PairScore, score_pairs, split_columns
@@ -49,13 +53,13 @@ def score(
         pairs = read_pairs(source, target)
     elif source or target:
         given, missing = ("source", "target") if source else ("target", "source")
-        raise OptionError(f"--{given} {source or target} needs --{missing} FILE too")
+        raise OptionError(f"--{given} {source or target} also needs --{missing} FILE")
     else:
         pairs = split_columns(read_stream(sys.stdin.buffer), STANDARD_INPUT)
 
     def as_text(index: int, pair: PairScore) -> str:
         if json:
-            possible = math.isfinite(pair.log_probability)  # JSON knows no infinity
+            possible = math.isfinite(pair.log_probability)  # JSON has no infinity
             return dumps({
                 "index": index,
                 "log_probability": pair.log_probability if possible else None,

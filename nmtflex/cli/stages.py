@@ -1,4 +1,4 @@
-"""Commands of several stages: what is being done, how long each took, and a clean end."""
+"""Commands with several stages: progress, timing and clean-up."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from types import FrameType
 from nmtflex.cli.console import note, stderr
 from nmtflex.text.visible import counted
 
-UNITS = {"learning BPE": "merge"}  # what a stage counts, where that is not pairs
+UNITS = {"learning BPE": "merge"}  # what a stage counts, if not pairs
 
 
 class Stages:
-    """Told now and then what is being done; shows it and measures it.
+    """Shows and times the current stage; called now and then with its progress.
 
     Args:
         show: Called with the stage and the pairs (or other ``UNITS``) done in it.
@@ -29,7 +29,7 @@ class Stages:
         self.seconds: defaultdict[str, float] = defaultdict(float)  # by stage
 
     def __call__(self, stage: str, done: int) -> None:
-        """Take note of a stage that begins or goes on."""
+        """Record that a stage begins or continues."""
         now = time.monotonic()
         self.seconds[self._stage] += now - self._marked
         self._stage, self._marked = stage, now
@@ -43,22 +43,22 @@ class Stages:
 
 @contextmanager
 def stages() -> Iterator[Stages]:
-    """Show what is being done: live on a terminal, else one line when a new thing begins."""
+    """Show progress: live on a terminal, otherwise one line per stage."""
     from rich.progress import Progress as Bar
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     if not stderr.is_terminal:
         last = [""]
 
-        def tell(stage: str, _done: int) -> None:
+        def announce(stage: str, _done: int) -> None:
             if stage != last[0]:
                 last[0] = stage
                 note(stage)
 
-        yield Stages(tell)
+        yield Stages(announce)
         return
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    # Refreshed by hand: no thread of its own, since worker processes are forked meanwhile.
+    # Refreshed by hand: a refresh thread would not be safe with forked worker processes.
     with Bar(*columns, console=stderr, auto_refresh=False, transient=True) as bar:
         task = bar.add_task("starting", total=None)
 
@@ -72,7 +72,7 @@ def stages() -> Iterator[Stages]:
 
 @contextmanager
 def cleaning_up() -> Iterator[None]:
-    """Make SIGTERM remove what is half made, as Ctrl-C does."""
+    """Make SIGTERM remove unfinished output, as Ctrl-C does."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)

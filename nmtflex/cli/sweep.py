@@ -12,13 +12,7 @@ from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, print_table, write_line
 from nmtflex.cli.plot import write_figure
-from nmtflex.config import (
-    BatchConfig,
-    DeviceConfig,
-    SearchConfig,
-    SweepConfig,
-    ThresholdConfig,
-)
+from nmtflex.config import BatchConfig, DeviceConfig, SearchConfig, SweepConfig, ThresholdConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import atomic_file, check_contained, check_writable
 from nmtflex.text.visible import visible
@@ -31,10 +25,10 @@ if TYPE_CHECKING:
 def sweep(
     config: SweepConfig, search: SearchConfig, batch: BatchConfig, device: DeviceConfig
 ) -> None:
-    """Decode a split under several thresholds: BLEU, RIBES, CPS and seconds, as table, CSV, figure.
+    """Decode a split at several thresholds: BLEU, RIBES, CPS, seconds as a table, CSV and figure.
 
-    For runs with flexible attention. With --within it marks the smallest threshold that loses no
-    more BLEU than that against none: take it on --split valid, and use it on the test data.
+    Needs flexible attention. --within marks the smallest threshold that loses at most that much
+    BLEU compared with no threshold: choose it with --split valid, then use it on the test data.
     """
     from nmtflex.decoding.opening import open_translator
     from nmtflex.evaluation.run_scores import chosen_split, read_split
@@ -55,7 +49,7 @@ def sweep(
     opened = open_translator(config.run, search, ThresholdConfig(), batch, device)
     if not opened.run.model.gated:
         raise OptionError(
-            f"sweep is for flexible attention, and {config.run} has "
+            f"sweep needs flexible attention, but {config.run} has "
             f"{opened.run.model_config.attention.kind}"
         )
     sources, references = read_split(opened.run.folder.raw, split)
@@ -91,7 +85,7 @@ def sweep(
 def _write(
     base: Path, config: SweepConfig, beam: int, points: list[Point], chosen: Point | None
 ) -> str:
-    """Write table and figure, and say so."""
+    """Write the table and the figure; return a message."""
     from nmtflex.evaluation.sweep import as_csv
     from nmtflex.figures.figures import trade_off
 
@@ -105,7 +99,7 @@ def _write(
 
 
 def _with_ending(base: Path, ending: str) -> Path:
-    """Add an ending to a path whose name may hold a dot."""
+    """Append a suffix to a path whose name may contain a dot."""
     return base.with_name(base.name + ending)
 
 
@@ -137,5 +131,5 @@ def _print(config: SweepConfig, points: list[Point], chosen: Point | None) -> No
 
 
 def _plain(point: Point) -> dict[str, Any]:
-    """Return what JSON can hold: it knows no infinity."""
+    """Return plain JSON types; JSON has no infinity."""
     return point._asdict() | ({"tau": "inf"} if point.tau == math.inf else {})

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @command(app, "tokenize")
 def tokenize(config: TokenizeConfig) -> None:
-    """Split raw lines from standard input into tokens, parted by spaces on standard output.
+    """Split raw lines from standard input into tokens, separated by spaces on standard output.
 
-    As preprocess does it, with the same options; or with --wat, as scores by WAT's procedure do.
+    Works as in preprocess with the same options, or with --wat as in WAT's scoring procedure.
     """
     _filter(_open(config).text)
 
 
 @command(app, "detokenize")
 def detokenize(config: DetokenizeConfig) -> None:
-    """Make raw lines of the tokens that nmtflex tokenize wrote with the same options.
+    """Restore raw lines from tokens that nmtflex tokenize wrote with the same options.
 
-    Normalisation and width are not undone, and no model is read.
+    Normalisation and width changes are not undone. No model is needed.
     """
     from nmtflex.text.tokenizers import build_restorer
     from nmtflex.text.wat import build_wat_restorer
@@ -38,7 +38,7 @@ def detokenize(config: DetokenizeConfig) -> None:
 
 
 def _open(config: TokenizeConfig) -> Tokenizer:
-    """Make the tokenizer that the options ask for."""
+    """Build the tokenizer that the options specify."""
     from nmtflex.text.tokenizers import build_tokenizer
     from nmtflex.text.wat import build_segmenter, build_wat
 
@@ -50,7 +50,7 @@ def _open(config: TokenizeConfig) -> Tokenizer:
 
 
 def _describe(config: DetokenizeConfig) -> dict[str, Any]:
-    """Return what ``build_tokenizer`` takes, and warn of a language without rules."""
+    """Return the settings for ``build_tokenizer``; warn about a language without rules."""
     from nmtflex.text.tokenizers.moses import remark
 
     name = config.tokenizer or config.segmenter
@@ -61,7 +61,7 @@ def _describe(config: DetokenizeConfig) -> dict[str, Any]:
 
 
 def _filter(change: Callable[[str], str]) -> None:
-    """Write each line of standard input changed, before the next one is waited for."""
+    """Filter standard input line by line, flushing each line before reading the next."""
     from nmtflex.corpus.readers import read_stream
 
     out = sys.stdout.buffer

@@ -24,20 +24,21 @@ if TYPE_CHECKING:
 def train(
     train: TrainConfig, model: ModelConfig, device: DeviceConfig, processes: ProcessConfig
 ) -> None:
-    """Train a model on a prepared folder; the same command again resumes.
+    """Train a model on a prepared folder; run the same command again to resume.
 
-    A run that is there gives what is not given, DATA too: nmtflex train --run RUN --epochs 20. What
-    is given and differs is an error, but for its length, validations, logging, device and threads.
+    An existing run supplies all options that are not given, even DATA: nmtflex train --run RUN
+    --epochs 20. Options that differ from the run are errors, except length, validation, logging,
+    device and threads.
 
-    Several processes train one model: --processes N on this machine, or on several machines
-    torchrun -m nmtflex -- train ... --batch-tokens and --batch-sentences are each process's; a run
-    keeps its batches when another number of processes goes on with it.
+    Several processes can train one model: use --processes N on one machine, or torchrun -m nmtflex
+    -- train ... on several. --batch-tokens and --batch-sentences are per process; a run resumed
+    with another number of processes keeps its batches.
     """
     from nmtflex.corpus.store import open_prepared
 
     if share_work(processes):
         return
-    open_prepared(train.data)  # a mistake shows before PyTorch is imported
+    open_prepared(train.data)  # fail before the slow import of PyTorch
     from nmtflex.ranks import open_ranks
     from nmtflex.training.start import open_training
 
@@ -45,7 +46,7 @@ def train(
 
 
 def run_trainer(trainer: Trainer) -> None:
-    """Train to the end, and tell a person what came of it, in the first process alone."""
+    """Train to the end; only the first process reports progress and results."""
     from rich.console import Console
 
     from nmtflex.runs.commands import record_command
@@ -68,7 +69,7 @@ def run_trainer(trainer: Trainer) -> None:
         limit = "--patience" if trainer.out_of_patience() else "--epochs or --updates"
         note(
             f"{path} is finished: {counted(progress.update, 'update')}, "
-            f"{counted(progress.epoch, 'epoch')}; raise {limit} to go on"
+            f"{counted(progress.epoch, 'epoch')}; raise {limit} to continue"
         )
         return
     check_room(trainer.folder, trainer.model)
@@ -89,27 +90,27 @@ def run_trainer(trainer: Trainer) -> None:
     training = progress.seconds - before.seconds - validating
     speed = tokens / training if training else 0.0
     note(
-        f"{path} is done: {counted(progress.update, 'update')}; {tokens:,} target tokens in "
-        f"{training:,.0f} s ({speed:,.0f} tokens/s) and {validating:,.0f} s of validation"
+        f"{path} finished after {counted(progress.update, 'update')}; {tokens:,} target tokens in "
+        f"{training:,.0f} s ({speed:,.0f} tokens/s), plus {validating:,.0f} s of validation"
         f"{_best(trainer.folder, progress)}{_setbacks(progress)}"
     )
 
 
 def _setbacks(progress: Progress) -> str:
-    """Return what went wrong in the whole training; nothing where nothing did."""
+    """Return the counts of what went wrong since training began, if anything did."""
     skipped = counted(progress.skipped, "update")
     split = counted(progress.batches_split, "batch", "batches")
     left_out = counted(progress.pairs_left_out, "pair")
     counts = {
-        f"{skipped} skipped (loss or gradient not finite, or no memory)": progress.skipped,
-        f"{split} halved for want of memory": progress.batches_split,
-        f"{left_out} left out for want of memory": progress.pairs_left_out,
+        f"{skipped} skipped (loss or gradient not finite, or out of memory)": progress.skipped,
+        f"{split} halved for lack of memory": progress.batches_split,
+        f"{left_out} left out for lack of memory": progress.pairs_left_out,
     }
     return "".join(f"; {what}" for what, count in counts.items() if count)
 
 
 def _best(folder: RunFolder, progress: Progress) -> str:
-    """Return where the best weights were found, with their scores; nothing without validations."""
+    """Return the update with the best weights and its scores; "" without validations."""
     if progress.best_score is None:
         return ""
     scores = {row.update: row.values for row in _validations(folder)}.get(progress.best_update)
@@ -118,12 +119,12 @@ def _best(folder: RunFolder, progress: Progress) -> str:
 
 
 def _validations(folder: RunFolder) -> list[MetricsRow]:
-    """Return the validations so far, as ``metrics.csv`` has them."""
+    """Return the validations so far, from ``metrics.csv``."""
     from nmtflex.runs.metrics import read_metrics
 
     try:
         rows = read_metrics(folder)
-    except RunError:  # nothing written yet, or spoilt: no reason not to train
+    except RunError:  # not written yet, or damaged; train anyway
         return []
     return [
         row for row in rows if row.split == "valid" and {"bleu", "perplexity"} <= set(row.values)

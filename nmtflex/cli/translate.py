@@ -18,13 +18,7 @@ from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, stderr
 from nmtflex.cli.processes import share_work
-from nmtflex.config import (
-    BatchConfig,
-    DeviceConfig,
-    OutputConfig,
-    SearchConfig,
-    ThresholdConfig,
-)
+from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig, ThresholdConfig
 from nmtflex.errors import OptionError
 from nmtflex.launch import SPEAKER
 from nmtflex.text.visible import counted
@@ -42,7 +36,8 @@ def translate(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            help="Run folder of nmtflex train; several are an ensemble, and need one vocabulary.",
+            help="Run folders from nmtflex train; several form an ensemble and must share one "
+            "vocabulary.",
             metavar="RUNS",
         ),
     ],
@@ -53,7 +48,7 @@ def translate(
     device: DeviceConfig,
     input: Annotated[  # noqa: A002
         Path | None,
-        typer.Option("--input", "-i", help="File to translate (default: standard input, as -)."),
+        typer.Option("--input", "-i", help="File to translate; - or default: standard input."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -61,21 +56,22 @@ def translate(
             "--output",
             "--out",
             "-o",
-            help="File to write; .gz, .xz and .zst are packed (default: standard output, as -).",
+            help="File to write; .gz, .xz and .zst are compressed; - or default: standard output.",
         ),
     ] = None,
 ) -> None:
-    """Translate raw lines from standard input to standard output, one out for each in.
+    """Translate raw lines from standard input to standard output, one output line per input line.
 
-    A program that waits for each line's answer needs --buffer 1; a terminal gets it unasked. The
+    Programs that wait for each translation need --buffer 1; on a terminal this is automatic. The
     moses format writes ||| inside a translation as &#124;&#124;&#124;.
 
-    Several runs translate together, by the average of their probabilities. What attention looked at
-    (--attention-output, --replace-unk, --verbose) is then the first run's; --tau is for those with
-    flexible attention, auto each its own; the CPS of --stats is the sum over the runs.
+    Several runs form an ensemble that averages their probabilities. Attention output
+    (--attention-output, --replace-unk, --verbose) then comes from the first run; --tau applies to
+    the runs with flexible attention, and auto is computed for each; the CPS of --stats is the sum
+    over the runs.
 
-    Several processes share the lines: --processes N on this machine, or on several machines
-    torchrun -m nmtflex -- translate ... The first one reads and writes.
+    Several processes can share the lines: use --processes N on one machine, or torchrun -m nmtflex
+    -- translate ... on several. The first process reads and writes.
     """
     if share_work(written):
         return
@@ -100,8 +96,8 @@ def translate(
     ranks = open_ranks()
     if not ranks.alone and written.workers > 1:
         raise OptionError(
-            f"--workers {written.workers} beside {ranks.size} processes that share the lines; "
-            f"leave it out"
+            f"--workers {written.workers} cannot be combined with {ranks.size} processes; remove "
+            f"the option"
         )
     if interactive:
         written = dataclasses.replace(written, buffer=1, workers=1)
@@ -110,13 +106,13 @@ def translate(
     show = _alignments(opened) if written.verbose else None
     traced = bool(written.attention_output or written.verbose)
     setup = ChunkTranslation(again, written.n_best, traced, written.stats)
-    if not ranks.first:  # the first one reads and writes
+    if not ranks.first:  # only the first process reads and writes
         follow(ranks, setup)
         return
     tally = Tally() if written.stats else None
     lines = _lines(input, interactive)
     with contextlib.ExitStack() as files:
-        # The one that may fail first: a mistake must not empty the output.
+        # Open this one first: if it fails, the output file must not be emptied.
         attention = None
         if written.attention_output:
             file = files.enter_context(open_lines(written.attention_output))
@@ -128,49 +124,49 @@ def translate(
         else:
             chunks = lead(ranks, setup, lines, written)
         write_chunks(watch_cut(chunks, note), out, written.format, report, attention, tally, show)
-    _tell_cps(tally)
+    _report_cps(tally)
 
 
 def _announced(runs: list[Path], input: Path | None) -> bool:  # noqa: A002
-    """Return whether a person types the lines; if so, say that the runs are being loaded."""
+    """Return whether the lines are typed; if so, announce that the runs are being loaded."""
     interactive = input is None and sys.stdin.isatty()
     if interactive and SPEAKER.speaks():
         note(f"loading {' + '.join(map(str, runs))}")
     return interactive
 
 
-def _tell_cps(tally: Tally | None) -> None:
-    """Say how many score computations a step attention took, if they were counted."""
+def _report_cps(tally: Tally | None) -> None:
+    """Report score computations per step, if they were counted."""
     if tally is not None and tally.cps is not None:
-        reading = f", and {tally.encoding:.1f} a sentence in reading the source"
-        note(f"CPS {tally.cps:.2f} (score computations a step){reading * bool(tally.encoding)}")
+        reading = f", and {tally.encoding:.1f} per sentence in the encoder"
+        note(f"CPS {tally.cps:.2f} (score computations per step){reading * bool(tally.encoding)}")
 
 
 def _check_files(input: Path | None, output: Path | None, attention: Path | None) -> None:  # noqa: A002
-    """Check that nothing is written over what is read.
+    """Check that no output overwrites the input.
 
     Raises:
-        OptionError: Two options name one file.
+        OptionError: Two options name the same file.
     """
     if input and output and output.exists() and input.samefile(output):
-        raise OptionError(f"--output {output} is the --input file; write to another one")
+        raise OptionError(f"--output {output} is the --input file; choose another file")
     for name, other in (("--input", input), ("--output", output)):
         if attention and other and attention.resolve() == other.resolve():
             raise OptionError(
-                f"--attention-output {attention} is the {name} file; write to another one"
+                f"--attention-output {attention} is the {name} file; choose another file"
             )
 
 
 def _lines(input: Path | None, interactive: bool) -> Iterator[str]:  # noqa: A002
-    """Return the lines of a file, or of standard input, where a person learns how to end.
+    """Return the lines of a file or of standard input; on a terminal, explain how to stop.
 
     Raises:
-        DataError: The file cannot be read; it must not empty the output.
+        DataError: The file cannot be read; raised before the output is opened.
     """
     from nmtflex.corpus.readers import read_lines, read_stream
 
     if interactive:
-        note("type a sentence and press Enter; Ctrl-D on an empty line ends")
+        note("type a sentence and press Enter; press Ctrl-D on an empty line to stop")
     if input is None:
         return read_stream(sys.stdin.buffer)
     lines = read_lines(input)
@@ -180,11 +176,11 @@ def _lines(input: Path | None, interactive: bool) -> Iterator[str]:  # noqa: A00
 def _open(
     models: Callable[[DeviceConfig], Opened], device: DeviceConfig, workers: int
 ) -> tuple[Opened, Callable[[], Translator], bool]:
-    """Open the runs here and say how each process that translates comes by them.
+    """Open the runs here, and choose how worker processes get their translators.
 
     Returns:
-        The runs; what gives a process its translator; and whether it must start from nothing, or
-        can be forked off and share what is loaded.
+        The runs; a function that gives a worker its translator; and whether workers must be
+        spawned, rather than forked to share what is loaded.
     """
     from nmtflex.decoding.forks import may_fork
 
@@ -195,18 +191,18 @@ def _open(
     if not may_fork(device.device):
         return models(device), functools.partial(_translator, models, shared), True
     opened = models(dataclasses.replace(device, threads=1))
-    if not may_fork(device.device):  # --int8 computes as it loads
+    if not may_fork(device.device):  # --int8 computes while loading
         return opened, functools.partial(_translator, models, shared), True
     return opened, functools.partial(_forked, opened.translator, shared.threads), False
 
 
 def _translator(models: Callable[[DeviceConfig], Opened], device: DeviceConfig) -> Translator:
-    """Open the runs in a worker process that starts from nothing."""
+    """Open the runs in a spawned worker process."""
     return models(device).translator
 
 
 def _forked(translator: Translator, threads: int) -> Translator:
-    """Return the translator that was open before this worker was forked off."""
+    """Return the translator that was opened before this worker was forked."""
     from nmtflex.decoding.forks import start_in_fork
 
     start_in_fork(threads)
@@ -214,24 +210,24 @@ def _forked(translator: Translator, threads: int) -> Translator:
 
 
 def _shared(device: DeviceConfig, workers: int) -> DeviceConfig:
-    """Return the options of each of several processes, which part the cores among them."""
+    """Return the device options of each worker process; they share the cores."""
     if device.threads:
         return device
     return dataclasses.replace(device, threads=max(1, usable_cores() // workers))
 
 
 def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:
-    """Return what shows the alignment of a sentence on standard error.
+    """Return a function that shows the alignment of a sentence on standard error.
 
     Raises:
-        OptionError: The run's attention has no weights to align by.
+        OptionError: The run's attention has no weights over source positions.
     """
     from nmtflex.cli.alignment import alignment_text
     from nmtflex.decoding.alignment import align
 
     if not opened.run.model.aligned:
         raise OptionError(
-            f"--verbose needs weights over source positions, and {opened.run.folder.path} has "
+            f"--verbose needs weights over source positions, but {opened.run.folder.path} has "
             f"{opened.run.model_config.attention.kind} attention"
         )
 
@@ -244,9 +240,9 @@ def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:
 
 @contextlib.contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """Show lines done and lines a second while it lasts, and a summary at its end.
+    """Show lines and lines per second while translating, and a summary at the end.
 
-    The live display needs a terminal that shows nothing else; the summary is one line anywhere.
+    The live display needs a terminal to itself; the summary is one line anywhere.
     """
     from rich.progress import Progress, SpinnerColumn, TextColumn
 

@@ -13,15 +13,15 @@ from nmtflex.config import DeviceConfig
 
 @command(app, "warm-up")
 def warm_up(device: DeviceConfig) -> None:
-    """Compile ahead what training and translating would compile when they first need it.
+    """Compile kernels in advance that training and translating would compile on first use.
 
-    It takes a minute or two, once a machine and version; then it does nothing.
+    This takes a minute or two, once per machine and version; after that it does nothing.
     """
     from rich.progress import track
 
     from nmtflex.training.warm_up import warm_up_steps
 
-    NOTICE_OF_COMPILING.tell = lambda _: None  # this command says it itself
+    NOTICE_OF_COMPILING.tell = lambda _: None  # this command reports it itself
     begin = time.monotonic()
     steps = warm_up_steps(device)
     hidden = not stderr.is_terminal

@@ -1,4 +1,4 @@
-"""Every option of nmtflex, once: typed, bounded, documented. Imports no torch."""
+"""Definitions of all nmtflex options: types, bounds and help texts. Does not import torch."""
 
 from nmtflex.config.attention import (
     AttentionConfig,
@@ -39,27 +39,23 @@ from nmtflex.config.decoder import (
 )
 from nmtflex.config.decoding import (
     BatchConfig,
+    Decoding,
     DeviceConfig,
     OutputConfig,
     SearchConfig,
     SweepConfig,
     ThresholdConfig,
-    tau_fault,
 )
-from nmtflex.config.encoder import EncoderConfig, RecurrentEncoderConfig
+from nmtflex.config.encoder import RecurrentEncoderConfig
 from nmtflex.config.model import ModelConfig
 from nmtflex.config.old_runs import upgraded
 from nmtflex.config.plot import (
-    AttentionFigure,
     AutoFigure,
     ByLengthFigure,
     EncodingFigure,
     FigureConfig,
-    FocusFigure,
-    GateFigure,
     LearningFigure,
     LengthFigure,
-    MemoryFigure,
     PlotConfig,
     SecondsFigure,
     SentenceFigure,

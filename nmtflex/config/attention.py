@@ -23,46 +23,46 @@ class AttentionConfig(Variant):
         return False
 
     def faults_in(self, model: ModelConfig) -> list[str]:
-        """Return what does not fit between this mechanism and the model around it."""
+        """Return conflicts between this mechanism and the rest of the model."""
         if model.attention_size and not self.has_hidden_units:
             return [f"--attention-size {model.attention_size} has no effect on {self.in_words()}"]
         return []
 
     def in_words(self) -> str:
-        """Return the flags that chose this mechanism, for messages."""
+        """Return the flags that select this mechanism, for messages."""
         return f"--attention {self.kind}"
 
     def context_size(self, states_size: int) -> int:
-        """Units of a context vector, given those of an encoder state."""
+        """Return the size of a context vector, given that of an encoder state."""
         return states_size
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoredConfig(AttentionConfig):
-    """Options of the mechanisms that score source positions."""
+    """Options of mechanisms that score source positions."""
 
     score: Annotated[
         Literal["additive", "general", "dot"],
-        Opt("Score function: additive (Bahdanau; both papers), general or dot (Luong)."),
+        Opt("Score function: additive (Bahdanau; used in both papers), general or dot (Luong)."),
     ] = "additive"
 
     @property
     def has_hidden_units(self) -> bool:
-        """The additive score has units inside."""
+        """The additive score has hidden units."""
         return self.score == "additive"
 
     def in_words(self) -> str:
-        """Name the score function too."""
+        """Include the score function."""
         return f"--attention {self.kind} --score {self.score}"
 
     def faults_in(self, model: ModelConfig) -> list[str]:
-        """Dot products need vectors of one size."""
+        """Dot products need vectors of equal size."""
         states, size = model.encoder.states_size, model.decoder.decoder_size
         faults = AttentionConfig.faults_in(self, model)
         if self.score == "dot" and size != states:
             faults.append(
-                f"--score dot needs --decoder-size equal to the units of an encoder state "
-                f"({states}), not {size}; or use --score general"
+                f"--score dot needs --decoder-size {states}, the size of an encoder state, not "
+                f"{size}; or use --score general"
             )
         return faults
 
@@ -81,8 +81,13 @@ class NoneConfig(AttentionConfig):
     kind: ClassVar[str] = "none"
 
     def context_size(self, states_size: int) -> int:
-        """No context."""
+        """Return 0: there is no context."""
         return 0
+
+
+Window = Annotated[
+    int, Opt("D: source tokens scored on each side of the centre (Luong: 10).", ge=1)
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,9 +96,7 @@ class LocalMConfig(ScoredConfig):
 
     kind: ClassVar[str] = "local-m"
 
-    window: Annotated[
-        int, Opt("D: source tokens computed to either side of the centre (Luong: 10).", ge=1)
-    ] = 10
+    window: Window = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,13 +105,11 @@ class LocalPConfig(ScoredConfig):
 
     kind: ClassVar[str] = "local-p"
 
-    window: Annotated[
-        int, Opt("D: source tokens computed to either side of the centre (Luong: 10).", ge=1)
-    ] = 10
+    window: Window = 10
 
     @property
     def has_hidden_units(self) -> bool:
-        """The predicted centre has units inside."""
+        """The predicted centre has hidden units."""
         return True
 
 
@@ -121,18 +122,18 @@ class FlexibleConfig(ScoredConfig):
     sigma: Annotated[
         float,
         Opt(
-            "Width of the penalty gate x distance^2 / (2 sigma^2), in source tokens; the paper's "
-            "window of 3 is 2 sigma; it tried 1.5, 5, 7.5 and 10.",
+            "Width of the penalty gate x distance^2 / (2 sigma^2), in source tokens. The paper's "
+            "window of 3 is 2 sigma; it also tried sigma = 1.5, 5, 7.5 and 10.",
             ge=0.001,
         ),
     ] = 1.5
     gate_feedback: Annotated[
-        bool, Opt("The gate sees the previous output word (eq. 8) or not (eq. 7).")
+        bool, Opt("Feed the previous output word to the gate (eq. 8), or not (eq. 7).")
     ] = True
 
     @property
     def has_hidden_units(self) -> bool:
-        """The gate has units inside."""
+        """The gate has hidden units."""
         return True
 
 
@@ -146,19 +147,26 @@ class MemoryConfig(AttentionConfig):
     K: Annotated[
         int,
         Opt(
-            "Vectors that stand for the source (the paper: 32 and 64).",
+            "Number of memory vectors that represent the source (the paper: 32 and 64).",
             ge=1,
             le=MOST_UNITS,
             flag="--K",
         ),
     ] = 32
     position_encoding: Annotated[
-        bool, Opt("Draw early slots to the beginning of the source, late ones to its end (eq. 11).")
+        bool,
+        Opt(
+            "Bias early slots towards the start of the source and late slots towards its end (eq. "
+            "11)."
+        ),
     ] = True
     encoder_scoring: Annotated[
         Literal["softmax", "sigmoid"],
-        Opt("What weighs the slots at a source position; softmax on both sides does badly."),
+        Opt(
+            "Normalisation of the slot scores at each source position; softmax in both encoder "
+            "and decoder works badly."
+        ),
     ] = "sigmoid"
     decoder_scoring: Annotated[
-        Literal["softmax", "sigmoid"], Opt("What weighs the slots at a step of the decoder.")
+        Literal["softmax", "sigmoid"], Opt("Normalisation of the slot scores at each decoder step.")
     ] = "softmax"

@@ -1,7 +1,7 @@
-"""What an option group is: fields that carry help and bounds, and check themselves.
+"""Option groups: dataclasses whose fields carry help texts and bounds and are validated.
 
-A field is an option: its annotation carries the help text and the bounds, ``cli/bind.py`` makes
-the flag, and ``Config.__post_init__`` checks the value wherever it came from (flag, TOML file,
+Each field is an option: its annotation holds the help text and the bounds, ``cli/bind.py`` creates
+the flag, and ``Config.__post_init__`` checks the value wherever it comes from (flag, TOML file,
 JSON of a run, Python).
 """
 
@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import (
+    Annotated,
     Any,
     ClassVar,
     Literal,
@@ -28,28 +29,28 @@ from typing import (
 from nmtflex.config.synonyms import plain_name, synonyms
 from nmtflex.errors import OptionError
 
-TOO_LARGE = 2**63  # whole numbers of files from here on are none that an option takes
-Kinds = Mapping[str, "type[Variant]"]  # the family, or the chosen kind, of each such field
-MOST_UNITS = 10**8  # of a layer; torch cannot count the weights of a matrix of ever so many
-FORMAT = 1  # of prepared folders; a reader refuses what is newer
-RUN_FORMAT = 2  # of runs, alike
+TOO_LARGE = 2**63  # no option accepts an integer from a file this large
+Kinds = Mapping[str, "type[Variant]"]  # the family, or the chosen kind, by field
+MOST_UNITS = 10**8  # per layer, since torch cannot count the weights of arbitrarily large matrices
+FORMAT = 1  # of prepared folders; readers refuse newer ones
+RUN_FORMAT = 2  # of runs, likewise
 
 
 @dataclass(frozen=True, slots=True)
 class Opt:
-    """What an option says of itself.
+    """Metadata of an option.
 
     Args:
-        help: Text of ``--help``: meaning, unit, the paper's value.
-        ge: Least value allowed.
-        gt: Value that must be exceeded.
-        le: Greatest value allowed.
-        lt: Value that must not be reached.
-        argument: A positional argument instead of a flag.
-        flag: Spelling where it is not the field's name with dashes (``--K``, ``--x/--no-x``).
-        may_change: May differ when a training is resumed.
-        words: Spellings of whole numbers that stand for something else, such as auto.
-        replaces: Options that do not go with this one; of a --config file they make way for it.
+        help: Text for ``--help``: meaning, unit, the paper's value.
+        ge: Inclusive lower bound.
+        gt: Exclusive lower bound.
+        le: Inclusive upper bound.
+        lt: Exclusive upper bound.
+        argument: Whether it is a positional argument instead of a flag.
+        flag: Flag, if it is not the field's name with dashes (``--K``, ``--x/--no-x``).
+        may_change: Whether it may change when training resumes.
+        words: Words accepted in place of integers, such as auto, with their values.
+        replaces: Options that this one conflicts with; it overrides those of a --config file.
         also: Other spellings of the flag.
     """
 
@@ -66,7 +67,7 @@ class Opt:
     also: tuple[str, ...] = ()
 
     def check(self, name: str, value: object) -> str | None:
-        """Say what is wrong with a number, or None if nothing is."""
+        """Return what is wrong with a number, or None."""
         bounds = (
             (self.ge, "at least", operator.ge),
             (self.gt, "greater than", operator.gt),
@@ -83,8 +84,14 @@ class Opt:
         return None
 
 
+SPLIT = (
+    "Split of the run's own data: valid or test (default test, or valid if there is no test split)."
+)
+RunSplit = Annotated[str | None, Opt(SPLIT)]
+
+
 def flag_of(field_name: str, option: Opt) -> str:
-    """Return the option's spelling on the command line, for messages and for Typer."""
+    """Return the option's flag, for messages and for Typer."""
     return option.flag or "--" + field_name.replace("_", "-")
 
 
@@ -99,20 +106,20 @@ def options_of(config: type[Config]) -> dict[str, tuple[Any, Opt]]:
 
 
 def default_of(config: type[Config], name: str) -> Any:
-    """Return the default of a field; MISSING where it has none."""
+    """Return the default of a field, or MISSING."""
     field = config.__dataclass_fields__[name]
     factory = field.default_factory
     return field.default if factory is dataclasses.MISSING else factory()
 
 
 def families_of(config: type[Config]) -> dict[str, type[Variant]]:
-    """Map those fields of a config class that choose among kinds to their families."""
+    """Map the fields of a config class that select a kind to their families."""
     options = options_of(config).items()
     return {name: plain for name, (plain, _) in options if is_kind(plain, Variant)}
 
 
 def all_options_of(config: type[Config]) -> dict[str, tuple[Any, Opt]]:
-    """Map each option of a config class to its plain type and its ``Opt``; those of kinds too."""
+    """Like ``options_of``, but also with the options of every kind."""
     found = dict(options_of(config))
     for family in families_of(config).values():
         for kind in family.variants().values():
@@ -121,26 +128,26 @@ def all_options_of(config: type[Config]) -> dict[str, tuple[Any, Opt]]:
 
 
 def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with those of tables among them, and a table's kind under its name.
+    """Flatten tables of options; a table's kind is stored under the table's name.
 
     Raises:
-        OptionError: Two tables give an option two values.
+        OptionError: An option has two different values.
     """
     found: dict[str, Any] = {}
     for name, value in values.items():
         table = {"kind": value} | (value if isinstance(value, dict) else {})
         for key, item in {name: table.pop("kind"), **table}.items():
             if found.setdefault(key, item) != item:
-                raise OptionError(f"option {key!r} is given twice, as {found[key]!r} and {item!r}")
+                raise OptionError(f"option {key!r} has two values: {found[key]!r} and {item!r}")
     return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
-    """Base of all option groups: checks bounds, saves and reloads itself."""
+    """Base class of option groups: validation and conversion from and to JSON."""
 
     def __post_init__(self) -> None:
-        """Check every bound, then the rules over several fields; report all faults at once."""
+        """Check bounds, then rules across fields; report all faults at once."""
         faults = [
             fault
             for name, (_, option) in options_of(type(self)).items()
@@ -151,30 +158,36 @@ class Config:
             raise OptionError("; ".join(faults))
 
     def validate(self) -> list[str]:
-        """Return the faults that concern several fields together."""
+        """Return the faults that involve several fields."""
         return []
 
     def given(self, why: Mapping[str, str]) -> list[str]:
-        """Say of options that differ from their defaults why they should not; ``why`` by name."""
+        """Return a fault with its reason for each option in ``why`` that is not at its default."""
         faults = []
         for name, reason in why.items():
-            if (value := getattr(self, name)) == default_of(type(self), name):
+            default = default_of(type(self), name)
+            if default is dataclasses.MISSING or (value := getattr(self, name)) == default:
                 continue
             flag = flag_of(name, options_of(type(self))[name][1])
+            flag = flag.split("/")[-1 if default is True else 0]
             shown = value if isinstance(value, list) else ["" if isinstance(value, bool) else value]
             faults += [" ".join(filter(None, (flag, str(one), reason))) for one in shown]
         return faults
 
+    def idle(self, why: Mapping[str, str]) -> list[str]:
+        """Return a fault for each option in ``why`` that is given but has no effect."""
+        return self.given({name: f"has no effect {reason}" for name, reason in why.items()})
+
     @classmethod
     def from_flat(cls, **values: Any) -> Self:
-        """Build from options as flags give them, those of kinds among the others.
+        """Build from the flat values of flags, including the options of kinds.
 
         Args:
-            values: By name; of a family the name of a kind or a ready variant. None is an option of
-                a kind, or a kind, that is not given.
+            values: By name; for a family, the name of a kind or a variant. None for a kind, or an
+                option of a kind, means that it is not given.
 
         Raises:
-            OptionError: A value is wrong, or an option is of a kind that was not chosen.
+            OptionError: A value is wrong, or an option belongs to a kind that was not chosen.
         """
         fields = {name: value for name, value in values.items() if name in options_of(cls)}
         rest = sorted(values.keys() - fields)
@@ -196,7 +209,7 @@ class Config:
         return cls(**fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types; a variant carries its ``kind``."""
+        """Return plain JSON types; a variant includes its ``kind``."""
         return {name: _plain(getattr(self, name)) for name in options_of(type(self))}
 
     @classmethod
@@ -204,7 +217,7 @@ class Config:
         """Rebuild from ``to_dict``.
 
         Raises:
-            OptionError: An unknown or a missing key, or a value of a wrong type.
+            OptionError: A key is unknown or missing, or a value has the wrong type.
         """
         options = options_of(cls)
         if unknown := set(values) - set(options):
@@ -217,7 +230,7 @@ class Config:
 
 
 def _plain(value: Any) -> Any:
-    """Turn a field's value into what JSON can hold."""
+    """Convert a field's value to plain JSON types."""
     if isinstance(value, Config):
         return value.to_dict()
     if isinstance(value, list):
@@ -226,10 +239,10 @@ def _plain(value: Any) -> Any:
 
 
 def revive(name: str, plain: Any, value: Any) -> Any:
-    """Turn a JSON or TOML value into the type of the field ``name``.
+    """Convert a JSON or TOML value to the type of the field ``name``.
 
     Raises:
-        OptionError: The value is of another type, or none of the choices.
+        OptionError: The value has another type, or is not one of the choices.
     """
     if is_kind(plain, Variant):
         return _revive_variant(name, plain, value)
@@ -252,12 +265,12 @@ def revive(name: str, plain: Any, value: Any) -> Any:
 
 
 def is_kind(plain: Any, base: type) -> bool:
-    """Return whether an annotation is a class of that kind, and no list or union."""
+    """Return whether an annotation is a subclass of ``base``, not a list or union."""
     return isinstance(plain, type) and issubclass(plain, base)
 
 
 def _revive_variant(name: str, family: type[Variant], value: Any) -> Variant:
-    """Rebuild the kind that a dictionary names."""
+    """Rebuild the variant that a dictionary describes."""
     kinds = family.variants()
     if not isinstance(value, dict):
         raise OptionError(f"option {name!r} needs a kind ({', '.join(kinds)}), not {_shown(value)}")
@@ -273,7 +286,7 @@ def _revive_variant(name: str, family: type[Variant], value: Any) -> Variant:
 
 
 def _stranger(name: str, families: Kinds, kinds: Kinds) -> str:
-    """Say of an option which kinds have it, and that they were not chosen."""
+    """Return the message for an option whose kinds were not chosen."""
     for family, plain in families.items():
         if owners := plain.owners().get(name):
             own = options_of(kinds[family]).items()
@@ -286,14 +299,14 @@ def _stranger(name: str, families: Kinds, kinds: Kinds) -> str:
 
 
 def _number(name: str, plain: type[int | float], value: int) -> int | float:
-    """Return a whole number as the type of the field ``name``."""
+    """Return an integer as the type of the field ``name``."""
     if abs(value) >= TOO_LARGE:
-        raise OptionError(f"option {name!r} is too large a number")
+        raise OptionError(f"option {name!r} is too large")
     return plain(value)
 
 
 def _shown(value: Any) -> str:
-    """Return a value for a message; Python writes no number of many thousand digits."""
+    """Return a value for a message; Python refuses to print integers of thousands of digits."""
     try:
         return repr(value)
     except ValueError:
@@ -301,18 +314,26 @@ def _shown(value: Any) -> str:
 
 
 def _words(plain: Any) -> str:
-    """Say in words what a type allows."""
+    """Describe the values that a type allows."""
     if get_origin(plain) is Literal:
         return "one of " + ", ".join(get_args(plain))
-    known = {bool: "true or false", int: "a whole number", float: "a number", Path: "a path"}
+    known = {bool: "true or false", int: "an integer", float: "a number", Path: "a path"}
     return known.get(plain, "a list" if get_origin(plain) is list else "a string")
 
 
-def nearest(name: str, known: Any) -> str:
-    """Return ``"; did you mean X?"`` for what other toolkits call so, or the closest known name.
+def increasing(flag: str, text: str) -> list[str]:
+    """Return at most one fault of a comma-separated list of increasing positive integers."""
+    try:
+        numbers = [0, *map(int, text.split(","))]
+    except ValueError:
+        numbers = []
+    if numbers and numbers == sorted(set(numbers)):
+        return []
+    return [f"{flag} must be increasing integers of at least 1, not {text!r}"]
 
-    Nothing where there is neither.
-    """
+
+def nearest(name: str, known: Any) -> str:
+    """Return ``"; did you mean X?"``, a synonym from other toolkits or the closest name, or ""."""
     spelt = {plain_name(one): one for one in known}
     meant = [spelt[ours] for ours in (plain_name(name), *synonyms(name)) if ours in spelt]
     close = meant or difflib.get_close_matches(name, list(known), n=1)
@@ -321,7 +342,7 @@ def nearest(name: str, known: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Variant(Config):
-    """A family of option groups told apart by ``kind``; a subclass joins by being defined."""
+    """Base class of a family of option groups, selected by ``kind``: one subclass per kind."""
 
     kind: ClassVar[str] = ""
 
@@ -330,14 +351,14 @@ class Variant(Config):
         """Map each ``kind`` to its class, in order of definition."""
         found: dict[str, type[Self]] = {}
         for sub in cls.__subclasses__():
-            # slots=True makes each class twice; only the one that the module keeps has its fields.
+            # slots=True creates each class twice; only the one that the module keeps has slots.
             if "__slots__" in sub.__dict__:
                 found |= {sub.kind: sub} if sub.kind else sub.variants()
         return found
 
     @classmethod
     def named(cls, name: str, kind: Any) -> type[Self]:
-        """Return the class of a kind; an OptionError that gives the field's name if none has it."""
+        """Return the class of a kind of the field ``name``; raise OptionError if it is unknown."""
         kinds = cls.variants()
         if kind not in list(kinds):
             raise OptionError(
@@ -348,7 +369,7 @@ class Variant(Config):
 
     @classmethod
     def owners(cls) -> dict[str, list[str]]:
-        """Map every option of any kind to the kinds that have it."""
+        """Map each option to the kinds that have it."""
         found: dict[str, list[str]] = {}
         for kind, variant in cls.variants().items():
             for field in options_of(variant):
@@ -362,9 +383,9 @@ class Variant(Config):
 
     @classmethod
     def kind_for(cls, kind: str, given: Collection[str], others: Kinds) -> str:
-        """Return the kind that is meant: ``kind`` is empty without a choice and a default.
+        """Return the kind to use; ``kind`` is empty if there is neither a choice nor a default.
 
-        ``given`` are options of kinds, and ``others`` what the families before this one chose.
+        ``given`` holds the options given for kinds, ``others`` the choices of earlier families.
         """
         return kind
 

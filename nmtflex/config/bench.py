@@ -1,4 +1,4 @@
-"""Options of measuring how long things take."""
+"""Options of benchmarks."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from nmtflex.config.base import Config, Opt
+from nmtflex.config.base import Config, Opt, increasing
+
+LENGTHS = "100,300,1000,3000,10000"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchConfig(Config):
-    """What is measured."""
+    """Benchmark."""
 
     runs: Annotated[
         list[Path],
         Opt(
-            "Run folders, with the same data; the first is what the others are compared with. One "
-            "given twice shows the noise.",
+            "Run folders with the same data; the others are compared with the first. Give a run "
+            "twice to see the noise.",
             argument=True,
             replaces=("kernels", "synthetic", "lengths", "steps", "words"),
         ),
@@ -27,13 +29,13 @@ class BenchConfig(Config):
         str | None, Opt("Split of the runs' own data: valid or test (default test).")
     ] = None
     sentences: Annotated[
-        int | None, Opt("The first so many sentences of the split (default all).", ge=1)
+        int | None, Opt("Use only the first N sentences of the split (default all).", ge=1)
     ] = None
     repeats: Annotated[
         int,
         Opt(
-            "Rounds. In each, everything that is compared takes its turn, so that what else the "
-            "machine does hits all alike; medians are reported.",
+            "Rounds. Each round times every candidate in turn, so that other load on the machine "
+            "affects all of them alike; medians are reported.",
             ge=1,
             le=1000,
         ),
@@ -41,11 +43,11 @@ class BenchConfig(Config):
     kernels: Annotated[
         bool,
         Opt(
-            "Instead of runs, the operation of attention alone, over lengths S and sizes D. "
-            "Decoding: expand, the source copied for the beam; reference, plain PyTorch; fused, "
-            "the kernel over all positions; penalty, the same with one; window, over 0.4 S of "
-            "them. Training, forward and backward: reference; fused; apart, with gradients of the "
-            "source made at each step; forward alone.",
+            "Time the attention operation alone instead of runs, for source lengths S and sizes "
+            "D. Decoding: expand, the source copied for every hypothesis; reference, plain "
+            "PyTorch; fused, the kernel over all positions; penalty, the same with a penalty; "
+            "window, over 0.4 S positions. Training, forward and backward: reference; fused; "
+            "apart, with the gradient of the source computed at each step; forward alone.",
             flag="--kernels",
             replaces=("runs", "split", "sentences", "synthetic", "lengths", "steps", "words"),
         ),
@@ -53,24 +55,25 @@ class BenchConfig(Config):
     synthetic: Annotated[
         bool,
         Opt(
-            "Instead of runs, a model of random weights (seed 1; embeddings of 128 units, encoder "
-            "128 a direction, decoder 256, --decoder bahdanau) over lengths of the "
-            "source: flexible attention with its gate at 0.5 and a focus that goes evenly from the "
-            "first position to the last; global; memory with K = 64. All lengths have as many "
-            "sentences a batch as translate takes at the longest.",
+            "Time models with random weights instead of runs, by source length (seed 1; "
+            "embeddings of 128 units, encoder 128 per direction, decoder 256, --decoder "
+            "bahdanau): flexible attention with its gate at 0.5 and a focus that moves evenly "
+            "from the first position to the last; global attention; memory attention with K = 64. "
+            "Every length uses the batch size that translate would use at the longest.",
             flag="--synthetic",
             replaces=("runs", "split", "sentences", "kernels"),
         ),
     ] = False
     lengths: Annotated[
         str | None,
-        Opt("Source positions of --synthetic, parted by commas (default 100,300,1000,3000,10000)."),
+        Opt("Source lengths for --synthetic, comma-separated (default 100,300,1000,3000,10000)."),
     ] = None
     steps: Annotated[
         int | None,
         Opt(
-            "Target tokens a sentence of --synthetic, end of sentence counted; all hypotheses "
-            "have as many. 0 takes as many as the source has, as characters do (default 50).",
+            "Target tokens per sentence for --synthetic, including end of sentence; all "
+            "hypotheses have the same length. 0: as many as the source has, as for characters "
+            "(default 50).",
             ge=0,
             le=100_000,
         ),
@@ -78,7 +81,7 @@ class BenchConfig(Config):
     words: Annotated[
         int | None,
         Opt(
-            "Entries of each vocabulary of --synthetic; characters have some 200 (default 5000).",
+            "Size of each vocabulary for --synthetic; characters need about 200 (default 5000).",
             ge=20,
             le=1_000_000,
         ),
@@ -86,41 +89,32 @@ class BenchConfig(Config):
     json: Annotated[
         bool,
         Opt(
-            "Print one JSON object instead of tables: numbers unrounded, every round, the machine.",
+            "Print one JSON object instead of tables: unrounded numbers, every round, the machine.",
             flag="--json",
         ),
     ] = False
 
     @property
     def source_lengths(self) -> list[int]:
-        """The lengths as numbers, default filled in."""
-        return [int(length) for length in (self.lengths or "100,300,1000,3000,10000").split(",")]
+        """The lengths as integers, or their default."""
+        return [int(length) for length in (self.lengths or LENGTHS).split(",")]
 
     def validate(self) -> list[str]:
-        """Check that one thing is measured, and nothing given without effect."""
+        """Check that one benchmark is selected and that every option has an effect."""
         instead = [flag for flag in ("kernels", "synthetic") if getattr(self, flag)]
         if not self.runs and not instead:
             return ["give run folders, or --kernels or --synthetic"]
         if len(instead) > 1:
-            return ["--kernels and --synthetic: give one of the two"]
+            return ["give --kernels or --synthetic, not both"]
         if self.runs and instead:
-            return [f"--{instead[0]} needs no run: leave {self.runs[0]} out"]
+            return [f"--{instead[0]} does not use a run; remove {self.runs[0]}"]
         idle: dict[str, str] = {}
         if instead:
-            idle |= dict.fromkeys(("split", "sentences"), f"is for runs, not for --{instead[0]}")
+            idle |= dict.fromkeys(("split", "sentences"), f"applies to runs, not to --{instead[0]}")
         if not self.synthetic:
             without = "has no effect without --synthetic"
             idle |= dict.fromkeys(("lengths", "steps", "words"), without)
-        faults = self._length_faults()
+        faults = increasing("--lengths", LENGTHS if self.lengths is None else self.lengths)
         if self.steps == 1 or (self.steps == 0 and not faults and 1 in self.source_lengths):
-            faults.append("--steps must be at least 2: one for the end of sentence alone is none")
+            faults.append("--steps must be at least 2, since end of sentence counts as one")
         return faults + self.given(idle)
-
-    def _length_faults(self) -> list[str]:
-        """Check that the lengths are numbers that rise."""
-        fault = [f"--lengths must be whole numbers that rise from at least 1, not {self.lengths!r}"]
-        try:
-            lengths = [0, *self.source_lengths]
-        except ValueError:
-            return fault
-        return [] if lengths == sorted(set(lengths)) else fault

@@ -1,4 +1,4 @@
-"""Options of translating and scoring, and of the device that does it."""
+"""Options of translating and scoring, and of the device."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import contextlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
-from nmtflex.config.base import Config, Opt
+from nmtflex.config.base import Config, Opt, RunSplit
 from nmtflex.config.processes import ProcessConfig
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeviceConfig(Config):
-    """Where and how numbers are computed."""
+    """Device and number format."""
 
     device: Annotated[
-        str, Opt("auto, cpu, cuda or cuda:N; auto takes a GPU if there is one.", may_change=True)
+        str, Opt("auto, cpu, cuda or cuda:N; auto uses a GPU if there is one.", may_change=True)
     ] = "auto"
     dtype: Annotated[
         Literal["float32", "float64", "bfloat16"],
         Opt(
-            "Number format. On a GPU products of float32 use TF32. bfloat16 is autocast: fast on "
-            "GPUs and on CPUs with AVX-512 BF16 or AMX, slow on others."
+            "Number format. On a GPU, float32 matrix products use TF32. bfloat16 means autocast: "
+            "fast on GPUs and on CPUs with AVX-512 BF16 or AMX, slow on other CPUs."
         ),
     ] = "float32"
     threads: Annotated[
         int,
         Opt(
-            "CPU threads; 0 takes OMP_NUM_THREADS or all cores, or a process's share of them.",
+            "CPU threads; 0 uses OMP_NUM_THREADS or all cores, divided among the processes.",
             ge=0,
             le=1024,
             may_change=True,
@@ -37,7 +37,7 @@ class DeviceConfig(Config):
     ] = 0
 
     def validate(self) -> list[str]:
-        """Check the device's spelling."""
+        """Check the device."""
         if re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):
             return []
         return [f"--device must be auto, cpu, cuda or cuda:N, not {self.device!r}"]
@@ -52,16 +52,21 @@ class SearchConfig(Config):
     ] = 5
     length_penalty: Annotated[
         float,
-        Opt("Alpha in log-probability / length^alpha, EOS counted; 0 turns it off.", ge=0, le=10),
+        Opt(
+            "Alpha in log-probability / length^alpha, where the length includes EOS; 0 turns it "
+            "off.",
+            ge=0,
+            le=10,
+        ),
     ] = 1.0
     max_length: Annotated[
-        int, Opt("Longest output in tokens; 0 takes 3 x source tokens + 20.", ge=0, le=1_000_000)
+        int, Opt("Longest output in tokens; 0 for 3 x source tokens + 20.", ge=0, le=1_000_000)
     ] = 0
     max_source_length: Annotated[
         int,
         Opt(
-            "Longest source in tokens: of a longer line the rest is left out, and that is "
-            "reported; 0 for no limit. Time and memory grow with the length.",
+            "Longest source in tokens. The rest of a longer line is not translated, and a warning "
+            "says so; 0 for no limit. Time and memory grow with the length.",
             ge=0,
             le=1_000_000,
         ),
@@ -69,22 +74,22 @@ class SearchConfig(Config):
     replace_unk: Annotated[
         bool,
         Opt(
-            "Write the source word with the greatest attention weight where the model predicts an "
-            "unknown word.",
+            "Replace each unknown word in the output with the source word that has the greatest "
+            "attention weight.",
             flag="--replace-unk",
         ),
     ] = False
     unk: Annotated[
         str,
         Opt(
-            "What is written for an unknown word that is not replaced. A tokenizer that reads the "
-            "output, as WAT's procedure and 13a do, takes <unk> for three words, and UNK (Shu and "
-            "Nakayama) for one."
+            "Text for an unknown word that is not replaced. Tokenizers that read the output, such "
+            "as WAT's procedure and 13a, split <unk> into three words but keep UNK (Shu and "
+            "Nakayama) as one."
         ),
     ] = "<unk>"
 
     def validate(self) -> list[str]:
-        """Check that an unknown word is one word."""
+        """Check that the text for an unknown word is one word."""
         if self.unk.split() == [self.unk]:
             return []
         return [f"--unk must be a word without spaces, not {self.unk!r}"]
@@ -92,25 +97,25 @@ class SearchConfig(Config):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ThresholdConfig(Config):
-    """What flexible attention leaves out."""
+    """Threshold of flexible attention."""
 
     tau: Annotated[
         str | None,
         Opt(
-            "flexible: compute only source positions whose penalty is below this number; inf "
-            "computes all; auto takes -log10(1 / mean source length of the validation data), 1.39 "
-            "at 24.4 words (Shu and Nakayama: 1.38, or 1.2 for words and 1.0 for characters); "
-            "nmtflex sweep --split valid finds the best (default inf)."
+            "flexible: score only source positions whose penalty is below this number; inf scores "
+            "all of them; auto is -log10(1 / mean source length of the validation data), which is "
+            "1.39 at 24.4 words (Shu and Nakayama: 1.38, or 1.2 for words and 1.0 for "
+            "characters). To choose a value, use nmtflex sweep --split valid (default inf)."
         ),
     ] = None
 
     def validate(self) -> list[str]:
-        """Check the spelling."""
+        """Check the threshold."""
         return tau_fault(self.tau)
 
 
 def tau_fault(tau: str | None, flag: str = "--tau") -> list[str]:
-    """Return what is wrong with a threshold as it is spelt: nothing, or one message."""
+    """Return at most one fault of a threshold given as text."""
     if tau is None or tau == "auto":
         return []
     with contextlib.suppress(ValueError):
@@ -121,61 +126,70 @@ def tau_fault(tau: str | None, flag: str = "--tau") -> list[str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BatchConfig(Config):
-    """How decoding is quick."""
+    """Speed of decoding."""
 
     batch_sentences: Annotated[int, Opt("Sentences decoded together.", ge=1)] = 64
     int8: Annotated[
         bool,
         Opt(
-            "CPU: make the products of the output layer and of the recurrent cells in whole "
-            "numbers of 8 bits, with a scale for each row: faster, and rounded."
+            "CPU: compute the matrix products of the output layer and the recurrent cells in "
+            "8-bit integers, with one scale per row: faster, but rounded."
         ),
     ] = False
 
 
+class Decoding(NamedTuple):
+    """The option groups of translating, for commands that take all of them."""
+
+    search: SearchConfig
+    threshold: ThresholdConfig
+    batch: BatchConfig
+    device: DeviceConfig
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OutputConfig(ProcessConfig):
-    """What translate reads ahead and writes."""
+    """Input and output of translate."""
 
     buffer: Annotated[
-        int, Opt("Lines read ahead, to sort by length; memory stays constant.", ge=1)
+        int, Opt("Lines to read ahead and sort by length; memory use stays constant.", ge=1)
     ] = 4096
     workers: Annotated[
         int,
         Opt(
-            "Processes that translate; the lines come in order, and are the same for any number. "
-            "Unless --threads says otherwise they share the cores.",
+            "Worker processes for translating. The output order and the lines do not depend on "
+            "their number. Unless --threads is given, they share the cores.",
             ge=1,
             le=1024,
         ),
     ] = 1
-    n_best: Annotated[int, Opt("Hypotheses a sentence, at most the beam size.", ge=1)] = 1
+    n_best: Annotated[int, Opt("Hypotheses per sentence, at most the beam size.", ge=1)] = 1
     format: Annotated[
         Literal["text", "moses", "json"],
         Opt(
-            "text: translations; moses: index ||| text ||| scores ||| total; "
-            "json: an object a line."
+            "text: translations; moses: index ||| text ||| scores ||| total; json: one object per "
+            "line."
         ),
     ] = "text"
     attention_output: Annotated[
         Path | None,
         Opt(
-            "File for what attention looked at: a JSON object a line, for the best translation of "
-            "each sentence: source and target tokens, weights, gate, focus, window, computations."
+            "File for the attention of each sentence's best translation, one JSON object per "
+            "line: source and target tokens, weights, gate, focus, window, score computations."
         ),
     ] = None
     stats: Annotated[
         bool,
         Opt(
-            "Say at the end how many score computations a step attention took (CPS).",
+            "Report the mean number of attention score computations per step (CPS) at the end.",
             flag="--stats",
         ),
     ] = False
     verbose: Annotated[
         bool,
         Opt(
-            "Show on standard error, for the best translation of each sentence, which source word "
-            "each of its words looked at most; in colours where that is a terminal.",
+            "For each word of the best translation, show on standard error which source word has "
+            "the greatest attention weight; in colour on a terminal.",
             flag="--verbose",
         ),
     ] = False
@@ -183,29 +197,27 @@ class OutputConfig(ProcessConfig):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SweepConfig(Config):
-    """Which thresholds, on what."""
+    """Sweep over thresholds."""
 
-    run: Annotated[Path, Opt("Run folder, with flexible attention.", argument=True)]
-    tau: Annotated[str, Opt("Thresholds parted by commas: numbers, inf (no threshold), auto.")] = (
+    run: Annotated[Path, Opt("Run folder with flexible attention.", argument=True)]
+    tau: Annotated[str, Opt("Thresholds, comma-separated: numbers, inf (no threshold), auto.")] = (
         "0.2,0.5,1.0,1.38,2,inf"
     )
-    split: Annotated[
-        str | None,
-        Opt("Split of the run's own data, valid or test (default test, or valid without one)."),
-    ] = None
+    split: RunSplit = None
     within: Annotated[
         float | None,
         Opt(
-            "Mark the smallest threshold that loses at most so many BLEU against none, or against "
-            "--baseline (Shu and Nakayama, Japanese paper: 0.5 on validation data).",
+            "Mark the smallest threshold that loses at most this many BLEU points compared with "
+            "no threshold or with --baseline (Shu and Nakayama, Japanese paper: 0.5 on validation "
+            "data).",
             ge=0,
         ),
     ] = None
     baseline: Annotated[
         float | None,
         Opt(
-            "BLEU that --within compares with, as of global attention on this split (default: the "
-            "run's own without a threshold).",
+            "BLEU for --within to compare with, such as that of global attention on this split "
+            "(default: this run without a threshold).",
             ge=0,
             le=100,
         ),
@@ -213,7 +225,8 @@ class SweepConfig(Config):
     output: Annotated[
         Path | None,
         Opt(
-            "Path of the .csv and .png without these endings (default RUN/sweep-SPLIT-beamBEAM).",
+            "Path of the .csv and .png files, without the suffix (default "
+            "RUN/sweep-SPLIT-beamBEAM).",
             also=("--out",),
         ),
     ] = None
@@ -221,11 +234,11 @@ class SweepConfig(Config):
 
     @property
     def taus(self) -> list[str]:
-        """The thresholds, each as it is spelt."""
+        """The thresholds as text."""
         return [tau.strip() for tau in self.tau.split(",")]
 
     def validate(self) -> list[str]:
-        """Check every spelling, and that the baseline is for something."""
+        """Check every threshold, and that --baseline has an effect."""
         faults = [fault for tau in self.taus for fault in tau_fault(tau)]
         if self.baseline is not None and self.within is None:
             faults.append(f"--baseline {self.baseline:g} has no effect without --within")

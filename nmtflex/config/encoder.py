@@ -14,17 +14,13 @@ class EncoderConfig(Variant):
 
     encoder_size: Annotated[
         int,
-        Opt(
-            "Units of an encoder layer, each direction (Shu and Nakayama: 1000).",
-            ge=1,
-            le=MOST_UNITS,
-        ),
+        Opt("Units per encoder layer and direction (Shu and Nakayama: 1000).", ge=1, le=MOST_UNITS),
     ] = 256
     encoder_layers: Annotated[int, Opt("Encoder layers (Britz et al.: 2).", ge=1, le=1000)] = 1
 
     @property
     def states_size(self) -> int:
-        """Units of an encoder state, H: ``size`` of the encoder that these options build."""
+        """Size of an encoder state, H."""
         return self.encoder_size
 
 
@@ -34,9 +30,11 @@ class RecurrentEncoderConfig(EncoderConfig):
 
     kind: ClassVar[str] = "recurrent"
 
-    cell: Annotated[Literal["lstm", "gru"], Opt("Recurrent cell of encoder and decoder.")] = "lstm"
+    cell: Annotated[Literal["lstm", "gru"], Opt("Recurrent cell of the encoder and decoder.")] = (
+        "lstm"
+    )
 
     @property
     def states_size(self) -> int:
-        """Both directions."""
+        """Size of an encoder state: both directions together."""
         return 2 * self.encoder_size

@@ -1,4 +1,4 @@
-"""The ``config.json`` of runs that earlier versions made, in the form of today."""
+"""Conversion of the ``config.json`` of older runs to the current format."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from nmtflex.config.encoder import EncoderConfig, RecurrentEncoderConfig
 
 
 def upgraded(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a run's ``config.json`` in today's format.
+    """Return a run's ``config.json`` in the current format.
 
-    Format 1 had one recurrent encoder, and the options of encoder and decoders among the model's.
+    Format 1 had only the recurrent encoder, and kept encoder and decoder options with the model's.
 
     Raises:
-        KeyError: There are no options of a model.
+        KeyError: The model's options are missing.
         TypeError: They are not a dictionary.
     """
     if config["format"] >= RUN_FORMAT:

@@ -1,4 +1,4 @@
-"""Options of figures: one class a kind of figure."""
+"""Options of figures, one class per kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from nmtflex.config.base import Config, Kinds, Opt, Variant, options_of
+from nmtflex.config.base import Config, Kinds, Opt, RunSplit, Variant, increasing, options_of
 
 ENDINGS = (".png", ".svg", ".pdf")
 METRICS = ("loss", "perplexity", "bleu", "gate", "cps")
@@ -22,30 +22,28 @@ class FigureConfig(Variant):
 
     @classmethod
     def kind_for(cls, kind: str, given: Collection[str], others: Kinds) -> str:
-        """Of auto, return the one kind that has these options, if there is one."""
+        """For auto, return the only kind that has the given options, if there is just one."""
         kinds = [name for name, sub in cls.variants().items() if set(given) <= set(options_of(sub))]
         return kinds[0] if kind == "auto" and len(kinds) == 1 else kind
 
     @property
     def translates(self) -> bool:
-        """Whether sentences are translated for it, and so the options of translating count."""
+        """Whether it translates, so that translation options apply."""
         return False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SentenceFigure(FigureConfig):
-    """Of a sentence that a run translates."""
+    """Figure of one translated sentence."""
 
     of_one_run: ClassVar[bool] = True
 
-    sentence: Annotated[str | None, Opt("The sentence to draw, raw.")] = None
+    sentence: Annotated[str | None, Opt("Sentence to translate and draw, as raw text.")] = None
     index: Annotated[
-        int | None, Opt("Or its place in --split of the run's own data, counted from 0.", ge=0)
+        int | None,
+        Opt("Draw this sentence of --split of the run's own data instead, counted from 0.", ge=0),
     ] = None
-    split: Annotated[
-        str | None,
-        Opt("Split of the run's own data, valid or test (default test, or valid without one)."),
-    ] = None
+    split: RunSplit = None
 
     @property
     def translates(self) -> bool:
@@ -53,11 +51,11 @@ class SentenceFigure(FigureConfig):
         return self.sentence is not None or self.index is not None
 
     def validate(self) -> list[str]:
-        """Check that there is one sentence, and nothing without effect."""
+        """Check that there is one sentence, and that every option has an effect."""
         if self.sentence is not None and self.index is not None:
-            return [f"--index {self.index} and --sentence {self.sentence!r}: give one of the two"]
+            return [f"give --index {self.index} or --sentence {self.sentence!r}, not both"]
         if self.split is not None and self.index is None:
-            return [f"--split {self.split} needs --index N, the sentence to draw"]
+            return [f"--split {self.split} needs --index N to select a sentence"]
         if not self.translates and self.kind != "auto":
             return [f"--kind {self.kind} draws a sentence: give --sentence TEXT or --index N"]
         return []
@@ -65,14 +63,14 @@ class SentenceFigure(FigureConfig):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AutoFigure(SentenceFigure):
-    """With a sentence, the one that fits the mechanism; else learning curves or a trade-off."""
+    """With a sentence, its mechanism's figure; otherwise learning curves or a trade-off."""
 
     kind: ClassVar[str] = "auto"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttentionFigure(SentenceFigure):
-    """Weights, source by target."""
+    """Attention weights by source and target position."""
 
     kind: ClassVar[str] = "attention"
 
@@ -86,7 +84,7 @@ class GateFigure(SentenceFigure):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FocusFigure(SentenceFigure):
-    """Focus and window of flexible or local attention by step."""
+    """The focus and window of flexible or local attention by step."""
 
     kind: ClassVar[str] = "focus"
 
@@ -113,129 +111,122 @@ class LearningFigure(FigureConfig):
     kind: ClassVar[str] = "learning"
 
     x: Annotated[
-        Literal["updates", "time"], Opt("Along updates, or the time of training and validation.")
+        Literal["updates", "time"],
+        Opt("Plot against updates, or against the time spent on training and validation."),
     ] = "updates"
     y: Annotated[
         str | None,
         Opt(
-            "What to draw, parted by commas: loss, perplexity, bleu, gate, cps (default the first "
-            "three, as far as there is any)."
+            "What to plot, comma-separated: loss, perplexity, bleu, gate, cps (default the first "
+            "three, where the run has them)."
         ),
     ] = None
 
     @property
     def metrics(self) -> list[str] | None:
-        """What to draw; None for the usual."""
+        """What to draw; None for the default."""
         return None if self.y is None else [name.strip() for name in self.y.split(",")]
 
     def validate(self) -> list[str]:
-        """Check every name."""
+        """Check the names of the metrics."""
         known = ", ".join(METRICS)
         return [
-            f"--y must be of {known}, not {name!r}"
-            for name in self.metrics or []
-            if name not in METRICS
+            f"--y takes {known}, not {name!r}" for name in self.metrics or [] if name not in METRICS
         ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TradeOffFigure(FigureConfig):
-    """BLEU against computations a step."""
+    """BLEU against computations per step."""
 
     kind: ClassVar[str] = "trade-off"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ByLengthFigure(FigureConfig):
-    """A split, by the length of its sources."""
+    """Figure of a split by source length."""
 
-    split: Annotated[
-        str | None,
-        Opt("Split of the run's own data, valid or test (default test, or valid without one)."),
-    ] = None
+    split: RunSplit = None
     edges: Annotated[
-        str, Opt("Longest source of each group but the last, in words, parted by commas.")
+        str, Opt("Longest source of each group except the last, in words, comma-separated.")
     ] = "10,20,30,40,50"
 
     @property
     def translates(self) -> bool:
-        """Always."""
+        """It always translates."""
         return True
 
     @property
     def lengths(self) -> list[int]:
-        """The edges as numbers."""
+        """The edges as integers."""
         return [int(edge) for edge in self.edges.split(",")]
 
     def validate(self) -> list[str]:
-        """Check that the edges are numbers that rise."""
-        fault = [f"--edges must be whole numbers that rise from at least 1, not {self.edges!r}"]
-        try:
-            lengths = [0, *self.lengths]
-        except ValueError:
-            return fault
-        return [] if lengths == sorted(set(lengths)) else fault
+        """Check that the edges are increasing integers."""
+        return increasing("--edges", self.edges)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LengthFigure(ByLengthFigure):
-    """BLEU by the length of the source."""
+    """BLEU by source length."""
 
     kind: ClassVar[str] = "length"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SecondsFigure(ByLengthFigure):
-    """Decoding seconds by the length of the source."""
+    """Decoding time by source length."""
 
     kind: ClassVar[str] = "seconds"
 
     repeats: Annotated[
-        int, Opt("Times that each length is decoded; the median counts.", ge=1, le=1000)
+        int, Opt("How often to decode each length; the median is drawn.", ge=1, le=1000)
     ] = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlotConfig(Config):
-    """What is drawn."""
+    """Figure."""
 
     runs: Annotated[
         list[Path],
         Opt(
-            "Run folders, one for a sentence, else several too; for trade-off also the CSV files "
-            "of nmtflex sweep.",
+            "Run folders: one to draw a sentence, otherwise one or more; for trade-off also CSV "
+            "files from nmtflex sweep.",
             argument=True,
         ),
     ]
     kind: Annotated[
         FigureConfig,
         Opt(
-            "attention: weights; gate; focus: with window; memory: alpha, beta, product; encoding: "
-            "of positions; learning: curves; trade-off: BLEU against computations; length: BLEU by "
-            "source length; seconds: decoding time by source length. auto: of a sentence what its "
-            "mechanism shows best, else learning (trade-off of CSV files), or what alone has the "
-            "options given."
+            "attention: weights; gate; focus: with the window; memory: alpha, beta and their "
+            "product; encoding: position encodings; learning: curves; trade-off: BLEU against "
+            "computations; length: BLEU by source length; seconds: decoding time by source "
+            "length. auto: for a sentence, the figure that suits the attention mechanism; "
+            "otherwise learning (trade-off for CSV files), or the only kind that has the options "
+            "given."
         ),
     ] = dataclasses.field(default_factory=AutoFigure)
     output: Annotated[
         Path | None,
         Opt(
-            "File to write: .png, .svg or .pdf (default KIND.png beside what is first drawn).",
+            "File to write: .png, .svg or .pdf (default KIND.png in the first run's folder, or "
+            "beside the first CSV file).",
             also=("--out",),
         ),
     ] = None
 
     def validate(self) -> list[str]:
-        """Check the ending, and how many runs there are."""
+        """Check the file suffix and the number of runs."""
         faults = []
         if self.output is not None and self.output.suffix not in ENDINGS:
             faults.append(
-                f"--output {self.output}: unknown ending {self.output.suffix!r}; use "
+                f"--output {self.output}: unknown suffix {self.output.suffix!r}; use "
                 f"{', '.join(ENDINGS)}"
             )
         alone = self.kind.of_one_run and (self.kind.kind != "auto" or self.kind.translates)
         if alone and len(self.runs) > 1:
             found = ", ".join(map(str, self.runs))
             what = "a sentence" if self.kind.translates else f"--kind {self.kind.kind}"
-            faults.append(f"{what} is drawn from one run, not {len(self.runs)}: {found}")
+            faults.append(f"{what} needs exactly one run, not {len(self.runs)}: {found}")
         return faults

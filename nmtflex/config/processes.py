@@ -1,4 +1,4 @@
-"""Options of a command that several processes share."""
+"""Options of commands that can run in several processes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from nmtflex.config.base import Config, Opt
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProcessConfig(Config):
-    """Several processes."""
+    """Processes."""
 
     processes: Annotated[
         int,
         Opt(
-            "Processes on this machine that share the work, one GPU each; on CPUs they share the "
-            "cores. Of several machines, each runs torchrun.",
+            "Processes on this machine that share the work: one GPU each, or on CPUs a share of "
+            "the cores. For several machines, run torchrun on each.",
             ge=1,
             le=1024,
         ),
@@ -24,15 +24,15 @@ class ProcessConfig(Config):
     restarts: Annotated[
         int,
         Opt(
-            "Times that --processes starts all of them again after one was lost; a training goes "
-            "on from its last checkpoint.",
+            "How often --processes restarts all processes after one is lost; training resumes "
+            "from its last checkpoint.",
             ge=0,
             le=1000,
         ),
     ] = 0
 
     def validate(self) -> list[str]:
-        """Check that restarts are for something."""
+        """Check that --restarts has an effect."""
         if self.restarts and self.processes == 1:
             return [f"--restarts {self.restarts} has no effect without --processes"]
         return []

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nmtflex.config.base import Config, Opt
+from nmtflex.config.base import SPLIT, Config, Opt
 
 _SAMPLES = {"bootstrap": 1000, "randomisation": 10_000}
 _SEED = 12345  # sacrebleu's
-_OF_RUNS = "runs", "ensemble", "split", "output"  # options that have no effect on files
+_OF_RUNS = "runs", "ensemble", "split", "output"  # options that only apply to runs
 _OF_WAT = "wat", "kytea_model", "segmenter"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvalConfig(Config):
-    """What is scored, and what is reported."""
+    """Evaluation."""
 
     runs: Annotated[
         list[Path],
         Opt(
-            "Run folder; several are compared, or with --ensemble scored as one. Without one, give "
-            "files.",
+            "Run folders. Several runs are compared, or scored as one with --ensemble. Without a "
+            "run, give --hypothesis and --reference.",
             argument=True,
             replaces=("hypothesis",),
         ),
@@ -31,29 +31,24 @@ class EvalConfig(Config):
     ensemble: Annotated[
         bool,
         Opt(
-            "Score several runs as one, which averages their probabilities, as translate does.",
+            "Score several runs as one, averaging their probabilities as translate does.",
             flag="--ensemble",
         ),
     ] = False
-    split: Annotated[
-        str | None,
-        Opt(
-            "Split of the run's own data, valid or test (default test, or valid without one).",
-            replaces=("source", "reference"),
-        ),
-    ] = None
+    split: Annotated[str | None, Opt(SPLIT, replaces=("source", "reference"))] = None
     output: Annotated[Path | None, Opt("File for the run's translations.", also=("--out",))] = None
     hypothesis: Annotated[
         list[Path],
         Opt(
-            "Translations, one a line, instead of a run; several files are several systems.",
+            "Translations to score instead of a run, one per line; several files are several "
+            "systems.",
             replaces=_OF_RUNS,
         ),
     ] = dataclasses.field(default_factory=list)
     reference: Annotated[
         list[Path],
         Opt(
-            "References of --hypothesis, or of --source where a run translates it, one a line; "
+            "References for --hypothesis, or for --source when a run translates it, one per line; "
             "several files are several references.",
             replaces=("split",),
         ),
@@ -61,32 +56,32 @@ class EvalConfig(Config):
     by_length: Annotated[
         bool,
         Opt(
-            "BLEU of the sentences of 1-10, 11-20, ..., 41-50 and more source tokens apart: a "
-            "run's own, before BPE, or the words of --source.",
+            "BLEU for sentences of 1-10, 11-20, ..., 41-50 and more source tokens: the run's own "
+            "tokens before BPE, or the words of --source.",
             flag="--by-length",
         ),
     ] = False
     source: Annotated[
         Path | None,
         Opt(
-            "File for a run to translate instead of its own split, with --reference; or what "
-            "--hypothesis translates, for --by-length: white space separates its words.",
+            "File for a run to translate instead of its own split (needs --reference); or the "
+            "source of --hypothesis, for --by-length, with words separated by whitespace.",
             replaces=("split",),
         ),
     ] = None
     significance: Annotated[
         Literal["bootstrap", "randomisation"] | None,
         Opt(
-            "Mean and 95 % interval of each score, by bootstrap; of several runs or "
-            "--hypothesis also the p-value that a system is as good as the first one: by paired "
-            "bootstrap (Koehn 2004) or by approximate randomisation (Riezler and Maxwell 2005)."
+            "Mean and 95 % interval of each score, by bootstrap. With several runs or "
+            "--hypothesis files, also the p-value of each against the first: by paired bootstrap "
+            "(Koehn 2004) or approximate randomisation (Riezler and Maxwell 2005)."
         ),
     ] = None
     samples: Annotated[
         int | None,
         Opt(
-            "Resamples of --significance (default 1000 for bootstrap, which takes 0.1 kB of memory "
-            "a sentence and resample, and 10000 for randomisation).",
+            "Resamples for --significance (default 1000 for bootstrap, which needs 0.1 kB of "
+            "memory per sentence and resample; 10000 for randomisation).",
             ge=1,
             le=100_000,
         ),
@@ -95,29 +90,29 @@ class EvalConfig(Config):
     sentence_scores: Annotated[
         Path | None,
         Opt(
-            "File for the scores of each sentence, unrounded: tab-separated, with a header; BLEU "
-            "smoothed, indices from 0, lengths in words."
+            "File for the unrounded scores of each sentence: tab-separated, with a header; "
+            "smoothed BLEU, indices from 0, lengths in words."
         ),
     ] = None
     json: Annotated[
-        bool, Opt("Print one JSON object, numbers unrounded, instead of tables.", flag="--json")
+        bool, Opt("Print one JSON object with unrounded numbers instead of tables.", flag="--json")
     ] = False
 
     @property
     def compared(self) -> bool:
-        """Whether several runs are scored, each by itself."""
+        """Whether several runs are scored separately."""
         return len(self.runs) > 1 and not self.ensemble
 
     @property
     def resampling(self) -> dict[str, Any] | None:
-        """Method, number and seed of the resamples, defaults filled in."""
+        """Method, number and seed of the resamples, with defaults."""
         if self.significance is None:
             return None
         samples = self.samples or _SAMPLES[self.significance]
         return {"method": self.significance, "samples": samples, "seed": self.seed or _SEED}
 
     def validate(self) -> list[str]:
-        """Check that a run or files are given, and nothing without effect."""
+        """Check that a run or files are given, and that every option has an effect."""
         if not self.runs and not self.hypothesis and not self.reference:
             return ["give a run folder, or --hypothesis and --reference"]
         idle, needs = self._run_faults() if self.runs else self._file_faults()
@@ -127,34 +122,34 @@ class EvalConfig(Config):
             self.compared or len(self.hypothesis) > 1
         ):
             needs.append(
-                "--significance randomisation compares systems: give several --hypothesis or "
-                "several runs; bootstrap gives the interval of one"
+                "--significance randomisation compares systems: give several runs or --hypothesis "
+                "files, or use bootstrap for the interval of a single one"
             )
         return needs + self.given(idle)
 
     def _run_faults(self) -> tuple[dict[str, str], list[str]]:
-        """Map what is idle beside a run to the reason; and say what is missing."""
-        idle = {"hypothesis": f"is for scoring files, not a run ({self.runs[0]})"}
+        """Return reasons why options have no effect with runs, and what is missing."""
+        idle = {"hypothesis": f"applies to scoring files, not to a run ({self.runs[0]})"}
         needs = []
         if self.source is None:
-            idle["reference"] = "of a run needs --source FILE, which it translates"
+            idle["reference"] = "with a run needs --source FILE to translate"
         elif not self.reference:
-            idle["source"] = "of a run needs --reference FILE"
+            idle["source"] = "with a run needs --reference FILE"
         else:
-            idle["split"] = "is the run's own data, and does not go with --source"
+            idle["split"] = "selects the run's own data, so it cannot be combined with --source"
         if self.compared:
-            why = f"is for one run or an --ensemble, not for {len(self.runs)} runs"
+            why = f"applies to one run or an --ensemble, not to {len(self.runs)} runs"
             idle |= dict.fromkeys(("output", "sentence_scores"), why)
             twice = {run for run in self.runs if self.runs.count(run) > 1}
             needs += [f"{run} is given twice; give different runs to compare" for run in twice]
         if len(self.runs) == 1 and self.ensemble:
-            needs.append(f"--ensemble needs several run folders, not only {self.runs[0]}")
+            needs.append(f"--ensemble needs several run folders, not just {self.runs[0]}")
         return idle, needs
 
     def _file_faults(self) -> tuple[dict[str, str], list[str]]:
-        """Map what is idle where files are scored to the reason; and say what is missing."""
-        idle = dict.fromkeys(("split", "output"), "is for a run, not for scoring files")
-        needs = ["--ensemble is for runs, not for scoring files"] * self.ensemble
+        """Return reasons why options have no effect with files, and what is missing."""
+        idle = dict.fromkeys(("split", "output"), "applies to a run, not to scoring files")
+        needs = ["--ensemble applies to runs, not to scoring files"] * self.ensemble
         if not self.reference:
             idle["hypothesis"] = "needs --reference"
         if not self.hypothesis:
@@ -162,79 +157,86 @@ class EvalConfig(Config):
         if not self.by_length:
             idle["source"] = "has no effect without --by-length"
         if len(self.hypothesis) > 1:
-            idle["sentence_scores"] = f"is for one --hypothesis, not for {len(self.hypothesis)}"
+            idle["sentence_scores"] = (
+                f"applies to one --hypothesis file, not to {len(self.hypothesis)}"
+            )
         if self.by_length and self.source is None:
-            needs.append("--by-length needs --source FILE, which was translated")
+            needs.append("--by-length needs --source FILE, the text that was translated")
         return idle, needs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreConfig(Config):
-    """How it is scored."""
+    """Scores."""
 
     tokenize: Annotated[
         Literal["13a", "char", "intl", "ja-mecab", "none", "zh"] | None,
         Opt(
-            "Tokenizer of files, for BLEU and for the words of RIBES: sacrebleu's, or none, which "
-            "parts at ASCII white space alone (default 13a); a run's own follows its target.",
+            "Tokenizer for scoring files, for BLEU and the words of RIBES: one of sacrebleu's, or "
+            "none, which splits at ASCII whitespace only (default 13a). For a run, its target "
+            "tokenizer decides.",
             replaces=_OF_WAT,
         ),
     ] = None
     lowercase: Annotated[
-        bool, Opt("Lower the case for BLEU and chrF.", flag="--lowercase", replaces=_OF_WAT)
+        bool, Opt("Lowercase the text for BLEU and chrF.", flag="--lowercase", replaces=_OF_WAT)
     ] = False
     ribes: Annotated[
-        bool, Opt("RIBES too (0-1), over the words that BLEU reads.", flag="--ribes")
+        bool, Opt("Also report RIBES (0-1), on the same words as BLEU.", flag="--ribes")
     ] = False
     case_sensitive: Annotated[
         bool,
         Opt(
-            "Keep case for RIBES; the official program lowers it without -c.",
+            "Keep case for RIBES; the official program lowercases unless given -c.",
             flag="--case-sensitive",
         ),
     ] = False
     ter: Annotated[
         bool,
         Opt(
-            "TER too (percent of the reference's words, less is better): of lines under 13a, else "
-            "over the words that BLEU reads.",
+            "Also report TER (percent of the reference's words; lower is better): on raw lines "
+            "under 13a, otherwise on the same words as BLEU.",
             flag="--ter",
         ),
     ] = False
     wat: Annotated[
         Literal["ja", "en"] | None,
         Opt(
-            "BLEU and RIBES by the procedure of the Workshop on Asian Translation for this target "
-            "language: its words of the raw lines, case kept, BLEU as multi-bleu.perl.",
+            "BLEU and RIBES by the procedure of the Workshop on Asian Translation (WAT) for this "
+            "target language: raw lines split into WAT's words, case kept, BLEU as in "
+            "multi-bleu.perl.",
             replaces=("tokenize", "lowercase"),
         ),
     ] = None
     kytea_model: Annotated[
         Path | None,
         Opt(
-            "KyTea's model for --wat ja: a binary one, plain, gz, xz or zst (WAT: jp-0.4.2; of a "
-            "run, default its own)."
+            "KyTea model for --wat ja: a binary file, plain or packed as gz, xz or zst (WAT: "
+            "jp-0.4.2; default for a run: its own)."
         ),
     ] = None
     segmenter: Annotated[
         Literal["kytea", "mecab"] | None,
-        Opt("Of --wat ja; mecab, with IPADIC, is a variant of the procedure (default kytea)."),
+        Opt(
+            "Word segmenter for --wat ja; mecab, with IPADIC, is a variant of WAT's procedure "
+            "(default kytea)."
+        ),
     ] = None
 
     @property
     def needs_model(self) -> bool:
-        """Whether a model of KyTea is needed that is not given."""
+        """Whether a KyTea model is needed but not given."""
         return self.wat == "ja" and self.segmenter != "mecab" and self.kytea_model is None
 
     def validate(self) -> list[str]:
-        """Check that nothing is given without effect."""
+        """Check that every option has an effect."""
         idle: dict[str, str] = {}
         if self.wat is not None:
-            idle |= dict.fromkeys(("tokenize", "lowercase"), f"beside --wat {self.wat}")
+            idle |= dict.fromkeys(("tokenize", "lowercase"), f"with --wat {self.wat}")
         elif not self.ribes:
             idle["case_sensitive"] = "without --ribes or --wat"
         if self.wat != "ja":
             idle |= dict.fromkeys(("kytea_model", "segmenter"), "without --wat ja")
         elif self.segmenter == "mecab":
-            idle["kytea_model"] = "beside --segmenter mecab"
-        return self.given({name: f"has no effect {why}" for name, why in idle.items()})
+            idle["kytea_model"] = "with --segmenter mecab"
+        return self.idle(idle)

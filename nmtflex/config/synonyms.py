@@ -1,8 +1,8 @@
-"""What other toolkits call our options: fairseq, Marian, OpenNMT, Sockeye, JoeyNMT and others."""
+"""Names of our options in other toolkits: fairseq, Marian, OpenNMT, Sockeye, JoeyNMT and others."""
 
 from __future__ import annotations
 
-# Ours, and what it is called elsewhere; without dashes in front, and with - for _.
+# Our option, and its names elsewhere; without leading dashes, and with - instead of _.
 _CALLED = {
     "accumulate": (
         "update-freq", "accum-count", "optimizer-delay", "update-interval", "batch-multiplier",
@@ -109,7 +109,7 @@ _CALLED = {
     "workers": ("num-workers", "num-processes", "inter-threads"),
 }  # fmt: skip
 
-# What is two of ours.
+# Names elsewhere that stand for two of our options.
 _BOTH = {
     "layers": ("encoder-layers", "decoder-layers"),
     "num-layers": ("encoder-layers", "decoder-layers"),
@@ -125,12 +125,12 @@ _BOTH = {
 
 
 def plain_name(name: str) -> str:
-    """Return an option's name without dashes in front, and with - for _."""
+    """Return an option's name without leading dashes, and with - instead of _."""
     return name.lstrip("-").lower().replace("_", "-")
 
 
 def synonyms(name: str) -> list[str]:
-    """Return what we call an option that has this name elsewhere; the likeliest first."""
+    """Return our names for an option with this name elsewhere, the likeliest first."""
     wanted = plain_name(name)
     found = [ours for ours, theirs in _CALLED.items() if wanted in theirs]
     return found + [ours for ours in _BOTH.get(wanted, ()) if ours not in found]

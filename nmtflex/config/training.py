@@ -10,20 +10,20 @@ from typing import Annotated, ClassVar, Literal
 from nmtflex.config.base import Config, Opt
 from nmtflex.config.decoding import tau_fault
 
-AUTO = -1  # tokens a batch: as many as memory holds
+AUTO = -1  # tokens per batch: as many as fit in memory
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LoopConfig(Config):
-    """The training loop, whether it starts afresh or from a run."""
+    """Options that train and finetune share."""
 
     usual_epochs: ClassVar[int] = 10
 
     run: Annotated[
         Path,
         Opt(
-            "Run folder to make; one that is there is resumed, and what is not given is taken from "
-            "it.",
+            "Run folder to create. If it exists, training resumes, and options that are not given "
+            "keep the run's values.",
             also=("--out",),
         ),
     ]
@@ -38,14 +38,19 @@ class LoopConfig(Config):
     ] = None
     updates: Annotated[
         int | None,
-        Opt("Optimiser steps, instead of --epochs.", ge=1, may_change=True, replaces=("epochs",)),
+        Opt(
+            "Optimiser steps to train, instead of --epochs.",
+            ge=1,
+            may_change=True,
+            replaces=("epochs",),
+        ),
     ] = None
     batch_tokens: Annotated[
         int | None,
         Opt(
-            "Tokens a batch: sentences x longest side, padding counted; each process's under "
-            "torchrun (default 4096; finetune: as the base run); auto for what memory holds, at "
-            "most 65,536 (CPU: 8,192) and a hundredth of an epoch.",
+            "Tokens per batch and process: sentences x longest side, including padding (default "
+            "4096; finetune: as in the base run). auto: as many as fit in memory, at most 65,536 "
+            "(CPU: 8,192) and a hundredth of an epoch.",
             ge=1,
             words={"auto": AUTO},
             replaces=("batch_sentences",),
@@ -54,44 +59,49 @@ class LoopConfig(Config):
     batch_sentences: Annotated[
         int | None,
         Opt(
-            "Sentences a batch, instead of --batch-tokens (Shu and Nakayama: 32).",
+            "Sentences per batch, instead of --batch-tokens (Shu and Nakayama: 32).",
             ge=1,
             replaces=("batch_tokens",),
         ),
     ] = None
-    accumulate: Annotated[int, Opt("Batches whose gradients make one update.", ge=1)] = 1
+    accumulate: Annotated[
+        int, Opt("Batches whose gradients are combined into one update.", ge=1)
+    ] = 1
     halve_from: Annotated[
         int,
         Opt(
-            "Halve the rate at the start of this epoch and each later; 0 never (Shu and "
-            "Nakayama: 4).",
+            "Halve the learning rate at the start of this epoch and of every later one; 0 never "
+            "(Shu and Nakayama: 4).",
             ge=0,
         ),
     ] = 0
     plateau: Annotated[
-        int, Opt("Halve the rate after this many validations without a new best; 0 never.", ge=0)
+        int,
+        Opt(
+            "Halve the learning rate after this many validations without a new best; 0 never.", ge=0
+        ),
     ] = 0
     clip: Annotated[
         float, Opt("Largest gradient norm; 0 for no clipping (Shu and Nakayama: 3).", ge=0)
     ] = 3.0
     label_smoothing: Annotated[
-        float, Opt("Probability spread evenly over the vocabulary.", ge=0, lt=1)
+        float, Opt("Probability mass spread evenly over the vocabulary.", ge=0, lt=1)
     ] = 0.0
     validate_every: Annotated[
         str | None,
         Opt(
-            "Updates, or minutes as 30m, between validations (default: each epoch).",
+            "Validate every N updates, or every N minutes with 30m (default: after each epoch).",
             may_change=True,
         ),
     ] = None
     save_every: Annotated[
-        float, Opt("Minutes between checkpoints that no validation makes.", gt=0, may_change=True)
+        float, Opt("Minutes between checkpoints outside validations.", gt=0, may_change=True)
     ] = 10.0
     bad_updates: Annotated[
         int,
         Opt(
-            "Stop after so many updates in a row that were skipped: a loss or a gradient that is "
-            "not finite, or no memory.",
+            "Stop after this many skipped updates in a row. An update is skipped when the loss or "
+            "a gradient is not finite, or when memory runs out.",
             ge=1,
             may_change=True,
         ),
@@ -99,8 +109,8 @@ class LoopConfig(Config):
     valid_beam: Annotated[
         int,
         Opt(
-            "Beam size in validation, whose translations are cut at twice their reference's tokens "
-            "and ten more.",
+            "Beam size in validation; translations are cut at twice the reference's tokens plus "
+            "ten.",
             ge=1,
             le=1000,
             may_change=True,
@@ -109,7 +119,7 @@ class LoopConfig(Config):
     best_by: Annotated[
         Literal["bleu", "perplexity"],
         Opt(
-            "What the best checkpoint is chosen by; of the same BLEU, less perplexity is better.",
+            "How to choose the best checkpoint; if BLEU is equal, lower perplexity wins.",
             may_change=True,
         ),
     ] = "bleu"
@@ -117,40 +127,44 @@ class LoopConfig(Config):
         int,
         Opt("Stop after this many validations without a new best; 0 never.", ge=0, may_change=True),
     ] = 0
-    keep: Annotated[int, Opt("Last checkpoints kept, beside the best.", ge=1, may_change=True)] = 2
-    seed: Annotated[int, Opt("Seed of initial weights, order and dropout.", ge=0, lt=2**63)] = 1
+    keep: Annotated[
+        int, Opt("Recent checkpoints to keep, besides the best.", ge=1, may_change=True)
+    ] = 2
+    seed: Annotated[
+        int, Opt("Random seed for initial weights, data order and dropout.", ge=0, lt=2**63)
+    ] = 1
     log_every: Annotated[
-        int, Opt("Updates between rows of metrics.csv.", ge=1, may_change=True)
+        int, Opt("Updates between rows in metrics.csv.", ge=1, may_change=True)
     ] = 50
 
     @property
     def gate_weight(self) -> float:
-        """Beta: what the mean gate weighs in the loss."""
+        """Beta: the weight of the mean gate in the loss."""
         return 0.0
 
     @property
     def frozen(self) -> list[str]:
-        """Patterns of the names of weights that are not trained."""
+        """Patterns of weights that are not trained."""
         return []
 
     @property
     def threshold(self) -> str | None:
-        """Penalty threshold of validations, as ``--tau`` spells it; None for no threshold."""
+        """Penalty threshold in validations, as text; None for no threshold."""
         return None
 
     @property
     def train_threshold(self) -> str | None:
-        """Penalty threshold of the training itself."""
+        """Penalty threshold in training itself."""
         return None
 
     @property
     def token_budget(self) -> int:
-        """Tokens a batch, where batches are not counted in sentences."""
+        """Tokens per batch, unless batches are counted in sentences."""
         return self.batch_tokens or 4096
 
     @property
     def last_epoch(self) -> int | None:
-        """Epochs to train, or None where updates are counted."""
+        """Epochs to train, or None if updates are counted."""
         return self.epochs or (None if self.updates else self.usual_epochs)
 
     @property
@@ -167,7 +181,7 @@ class LoopConfig(Config):
         return int(self.validate_every), None
 
     def validate(self) -> list[str]:
-        """Check what concerns several options."""
+        """Check rules that involve several options."""
         faults = []
         if self.epochs and self.updates:
             faults.append("give --epochs or --updates, not both")
@@ -175,10 +189,12 @@ class LoopConfig(Config):
             faults.append("give --batch-tokens or --batch-sentences, not both")
         every = self.validate_every
         if self.halve_from == 1:
-            faults.append("--halve-from 1 would halve before the first update; lower --lr instead")
+            faults.append(
+                "--halve-from 1 would halve the rate before the first update; lower --lr instead"
+            )
         if every is not None and not re.fullmatch(r"[1-9]\d*|(?=.*[1-9])\d+(\.\d+)?m", every):
             faults.append(
-                f"--validate-every must be a number of updates (500) or of minutes (30m), "
+                f"--validate-every must be a number of updates (500) or minutes (30m), "
                 f"not {every!r}"
             )
         return faults
@@ -186,15 +202,15 @@ class LoopConfig(Config):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainConfig(LoopConfig):
-    """The training loop."""
+    """Training."""
 
-    data: Annotated[Path, Opt("Prepared folder, from nmtflex preprocess.", argument=True)]
+    data: Annotated[Path, Opt("Prepared folder from nmtflex preprocess.", argument=True)]
     lr: Annotated[float, Opt("Adam's learning rate (both papers: 1e-4).", gt=0)] = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FinetuneConfig(LoopConfig):
-    """The training loop, from a run."""
+    """Finetuning."""
 
     usual_epochs: ClassVar[int] = 1
 
@@ -202,39 +218,37 @@ class FinetuneConfig(LoopConfig):
     data: Annotated[
         Path | None,
         Opt(
-            "Prepared folder made with preprocess --like BASE_RUN (default: the one that the base "
-            "run was trained on)."
+            "Prepared folder made with preprocess --like BASE_RUN (default: the base run's "
+            "training data)."
         ),
     ] = None
     beta: Annotated[
         float | None,
         Opt(
-            "Weight of the mean gate in the loss, which makes decoding compute less (default 0.1, "
-            "as Shu and Nakayama; 0 without a gate).",
+            "Weight of the mean gate in the loss; it reduces the computations needed in decoding "
+            "(default 0.1, as in Shu and Nakayama; 0 without a gate).",
             ge=0,
         ),
     ] = None
     freeze: Annotated[
-        list[str],
-        Opt("Pattern of weights to leave as they are, such as 'encoder.*'; may be repeated."),
+        list[str], Opt("Pattern of weights to keep fixed, such as 'encoder.*'; may be repeated.")
     ] = field(default_factory=list)
     lr: Annotated[
-        float | None,
-        Opt("Adam's learning rate (default: the last one of the base run).", gt=0),
+        float | None, Opt("Adam's learning rate (default: the final rate of the base run).", gt=0)
     ] = None
     tau: Annotated[
         str | None,
         Opt(
-            "Penalty threshold of the validations, which give BLEU, mean gate and CPS before and "
-            "after: a number, auto or inf (default auto where there is a gate)."
+            "Penalty threshold in validations, which report BLEU, mean gate and CPS before and "
+            "after finetuning: a number, auto or inf (default auto if there is a gate)."
         ),
     ] = None
 
     train_tau: Annotated[
         str | None,
         Opt(
-            "Penalty threshold of the training itself: the weights learn to do without what "
-            "decoding leaves out (default inf, as Shu and Nakayama)."
+            "Penalty threshold in training itself, so that the weights adapt to what decoding "
+            "leaves out (default inf, as in Shu and Nakayama)."
         ),
     ] = None
 
@@ -259,7 +273,7 @@ class FinetuneConfig(LoopConfig):
         return self.train_tau
 
     def validate(self) -> list[str]:
-        """Check the spelling of the thresholds too."""
+        """Check the thresholds too."""
         return [
             *LoopConfig.validate(self),
             *tau_fault(self.tau),
@@ -269,21 +283,24 @@ class FinetuneConfig(LoopConfig):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AverageConfig(Config):
-    """Which checkpoints, and where to."""
+    """Checkpoint averaging."""
 
     base_run: Annotated[Path, Opt("Run whose checkpoints to average.", argument=True)]
     run: Annotated[
         Path | None,
-        Opt("Run folder to make (default: BASE_RUN-averageN, N from --last).", also=("--out",)),
+        Opt("Run folder to create (default: BASE_RUN-averageN, N from --last).", also=("--out",)),
     ] = None
     last: Annotated[
         int,
-        Opt("Checkpoints to average, the last ones; the run needs train --keep of as many.", ge=1),
+        Opt(
+            "Average the last N checkpoints; the run must have been trained with --keep N or more.",
+            ge=1,
+        ),
     ] = 5
 
     @property
     def out(self) -> Path:
-        """The run folder to make."""
+        """The run folder to create."""
         if self.run is not None:
             return self.run
         base = self.base_run if self.base_run.name not in ("", "..") else self.base_run.resolve()

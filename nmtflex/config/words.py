@@ -1,4 +1,4 @@
-"""Options as the words of a command line."""
+"""Options as command-line words."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from nmtflex.config.base import Config, Opt, Variant, default_of, flag_of, is_ki
 
 
 def given_words(group: type[Config], values: Mapping[str, Any]) -> list[str]:
-    """Return the words of a command line that gives options, those with their defaults left out.
+    """Return the command-line words for options that differ from their defaults.
 
     Args:
         group: The option group.
-        values: Plain JSON types by name, as ``Config.to_dict`` makes them; arguments are left out,
-            and so is what the group does not know.
+        values: Plain JSON types by name, as from ``Config.to_dict``; positional arguments and
+            unknown names are ignored.
     """
     return [word for words in _by_option(group, values).values() for word in words]
 
 
 def _by_option(group: type[Config], values: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the words of each option; one that two families have stands there once."""
+    """Return the words of each option; an option shared by two families appears once."""
     found: dict[str, list[str]] = {}
     for name, (plain, option) in options_of(group).items():
         default = plain_default(group, name)
@@ -44,7 +44,7 @@ def plain_default(group: type[Config], name: str) -> Any:
 
 
 def option_words(name: str, plain: Any, option: Opt, value: Any) -> list[str]:
-    """Return the words of a command line that give an option its value; none for no value."""
+    """Return the command-line words that set an option; none for the value None."""
     flag = flag_of(name, option)
     if is_kind(plain, Variant) and isinstance(value, dict):
         kind = str(value.get("kind"))

@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from nmtflex.config import BatchConfig, DeviceConfig, NoneConfig, SearchConfig, ThresholdConfig
+from nmtflex.config import Decoding, NoneConfig, ThresholdConfig
 from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.errors import OptionError
 from nmtflex.evaluation.run_scores import read_split
 from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.threshold import run_thresholds, under
-
-
-class Decoding(NamedTuple):
-    """The options of translating."""
-
-    search: SearchConfig
-    threshold: ThresholdConfig
-    batch: BatchConfig
-    device: DeviceConfig
 
 
 def open_runs(paths: Sequence[Path], decoding: Decoding) -> list[Opened]:

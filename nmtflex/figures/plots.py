@@ -12,6 +12,7 @@ import torch
 from nmtflex.config import (
     AutoFigure,
     ByLengthFigure,
+    Decoding,
     DeviceConfig,
     EncodingFigure,
     FigureConfig,
@@ -27,7 +28,7 @@ from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.decoding.traces import Numbers
 from nmtflex.errors import OptionError, RunError
 from nmtflex.evaluation.run_scores import chosen_split, read_split
-from nmtflex.evaluation.runs import Decoding, facts_of, model_facts, names, open_runs
+from nmtflex.evaluation.runs import facts_of, model_facts, names, open_runs
 from nmtflex.figures import figures
 from nmtflex.figures.encoding import surface
 from nmtflex.figures.learning import points, present

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtflex.bench.stopwatch import Stopwatch
-from nmtflex.config import ScoreConfig
+from nmtflex.config import Decoding, ScoreConfig
 from nmtflex.decoding.opening import Opened
 from nmtflex.decoding.traces import Numbers, SentenceTrace
 from nmtflex.decoding.translator import WARM_UP, Translation
@@ -25,7 +25,7 @@ from nmtflex.evaluation.run_scores import (
     translate_lines,
     with_model,
 )
-from nmtflex.evaluation.runs import Decoding, common_split, facts_of, names, open_runs
+from nmtflex.evaluation.runs import common_split, facts_of, names, open_runs
 from nmtflex.figures.sentence import shown_tokens
 from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
 from nmtflex.report.info import count_parameters

@@ -1,4 +1,4 @@
-"""What the user sees while training: a live bar in a terminal, otherwise a line now and then."""
+"""Training progress: a live bar on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from rich.text import Text
 from nmtflex.text.visible import visible
 from nmtflex.training.validation import Sample, Validation
 
-QUIET_SECONDS = 30.0  # between lines if there is no terminal
+QUIET_SECONDS = 30.0  # between lines without a terminal
 BLOCKS = "▁▂▃▄▅▆▇█"
 CURVE = 40  # characters, at most
-LONGEST = 200  # characters of a sentence in a log; an untrained model may write long ones
+LONGEST = 200  # characters per sentence in a log; an untrained model may write very long ones
 LEAST_BAR = 10  # characters
 
 
 class _Still:
-    """Content that is rendered once per width of the terminal.
+    """Content rendered only once per terminal width.
 
-    The bar below it moves ten times a second, and the training should not wait for that.
+    The bar below it is refreshed ten times a second, and training must not wait for the display.
 
     Args:
         content: What to draw.
@@ -46,7 +46,7 @@ class _Still:
         self._segments: list[Segment] = []
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render, or repeat the last rendering."""
+        """Render the content, or reuse the last rendering."""
         if options.max_width != self._width:
             self._width = options.max_width
             self._segments = list(console.render(self._content, options))
@@ -54,11 +54,7 @@ class _Still:
 
 
 class _Bar(Progress):
-    """A progress bar under the last validation.
-
-    Args:
-        console: Where it is drawn.
-    """
+    """A progress bar below the last validation."""
 
     validated: RenderableType | None = None
 
@@ -74,13 +70,13 @@ class _Bar(Progress):
         super().__init__(*self._every, console=console, disable=not console.is_terminal)
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Return what is drawn, from the top."""
+        """Return what to draw, from top to bottom."""
         if self.validated is not None:
             yield self.validated
         yield from super().get_renderables()
 
     def make_tasks_table(self, tasks: Iterable[Task]) -> Table:
-        """Return the bar, without the least important columns if it is narrow."""
+        """Return the bar; on a narrow terminal, without its least important columns."""
         tasks = list(tasks)
         columns = list(self._every)
         for column in self._least:
@@ -98,12 +94,12 @@ class _Bar(Progress):
 
 
 class Display:
-    """Progress of a training on standard error.
+    """Training progress on standard error.
 
     Args:
-        console: Where it is shown.
+        console: Console to write to.
         total: Updates of the whole training.
-        done: Updates before this start.
+        done: Updates made before this start.
         history: BLEU of the validations before this start.
     """
 
@@ -119,7 +115,7 @@ class Display:
             "", total=total, completed=done, epoch="epoch 1", speed="", loss="", norm=""
         )
         self.marked = time.monotonic()
-        self.first: tuple[int, float] | None = None  # update since the start, and its time
+        self.first: tuple[int, float] | None = None  # update, and time in seconds
         self.tokens = 0
         self.speed = 0.0
 
@@ -131,9 +127,9 @@ class Display:
         self.bar.stop()
 
     def advance(self, epoch: int, update: int, tokens: int, loss: float, norm: float) -> None:
-        """Show an update: its target tokens, loss per token in nats, gradient norm.
+        """Show an update: its target tokens, loss per token in nats, and gradient norm.
 
-        The first one is not timed, since it includes compilation.
+        The first update is not timed, because it includes compilation.
         """
         now = time.monotonic()
         passed, left = now - self.marked, ""
@@ -161,12 +157,12 @@ class Display:
             self.line("  ".join(filter(None, (*where, *numbers.values(), left))))
 
     def working(self, epoch: int, update: int, words: str = "") -> None:
-        """Show the progress of something slow inside or after an update.
+        """Show the progress of a long task inside or after an update.
 
         Args:
-            epoch: Of the training.
-            update: The last one.
-            words: What is being done, and how much of it; empty at its end.
+            epoch: Current epoch.
+            update: Last update made.
+            words: The task and its progress; empty when it ends.
         """
         if self.live:
             shown = ", ".join(filter(None, (f"epoch {epoch}", words)))
@@ -176,19 +172,19 @@ class Display:
             self.pause()
 
     def pause(self) -> None:
-        """Leave the time of something else, a validation say, out of the speed."""
+        """Exclude time spent on other tasks, such as validation, from the speed."""
         self.marked, self.tokens = time.monotonic(), 0
 
     def validation(self, text: str, result: Validation) -> None:
-        """Show a validation: its numbers in words, and some translations.
+        """Show a validation: a summary line and some translations.
 
-        In a terminal the translations stay above the bar, with a curve of BLEU so far and the
-        perplexity, which falls while BLEU is still 0; otherwise they are printed as lines.
+        On a terminal the translations stay above the bar, with a curve of BLEU so far and the
+        perplexity, which falls while BLEU is still 0; elsewhere they are printed as lines.
         """
         self.scores.append(result.bleu)
         self.line(text)
         if self.live:
-            room = (self.console.height - 5) // 4  # leaves some lines of earlier output
+            room = (self.console.height - 5) // 4  # leaves room for the bar and some earlier lines
             samples = result.samples[: max(0, room)]
             self.bar.validated = _Still(_validated(self.scores, result.perplexity, samples))
             return
@@ -203,7 +199,7 @@ class Display:
 
 
 def _validated(scores: Sequence[float], perplexity: float, samples: Sequence[Sample]) -> Table:
-    """Return a curve of BLEU, perplexity and translations, cut to the terminal's width."""
+    """Return a BLEU curve, perplexity and translations, cut to the terminal's width."""
     table = Table.grid(padding=(0, 2), expand=True)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
@@ -218,9 +214,9 @@ def _validated(scores: Sequence[float], perplexity: float, samples: Sequence[Sam
 
 
 def sparkline(values: Sequence[float], width: int = CURVE) -> str:
-    """Return a curve one character high, from the least value to the greatest.
+    """Return a curve one character high, scaled from the lowest value to the highest.
 
-    If there are more values than columns, the last one of each stretch is drawn.
+    If there are more values than ``width``, each character shows the last value of its stretch.
     """
     count = min(width, len(values))
     drawn = [values[len(values) * (place + 1) // count - 1] for place in range(count)]

@@ -105,9 +105,9 @@ def test_wrong_command_lines(toy, command_line, arguments, parts):
 @pytest.mark.parametrize(
     ("flag", "value", "ours", "clicks"),
     [
-        ("--hidden-size", "8k", "is no whole number", "is not a valid integer."),
-        ("--hidden-size", "8.5", "is no whole number", "is not a valid integer."),
-        ("--rate", "fast", "is no number", "is not a valid float."),
+        ("--hidden-size", "8k", "is not an integer", "is not a valid integer."),
+        ("--hidden-size", "8.5", "is not an integer", "is not a valid integer."),
+        ("--rate", "fast", "is not a number", "is not a valid float."),
     ],
 )
 def test_words_that_are_no_numbers(toy, command_line, flag, value, ours, clicks):
@@ -119,7 +119,7 @@ def test_words_that_are_no_numbers(toy, command_line, flag, value, ours, clicks)
 def test_a_number_that_no_reader_should_follow(toy, command_line):
     message = complaint(command_line, "work", "here", "--hidden-size", 5000 * "9")
     assert message.startswith("Invalid value for '--hidden-size': '999")
-    assert message.endswith(("9' is too large a number", "9' is not a valid integer."))
+    assert message.endswith(("9' is too large", "9' is not a valid integer."))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_number_that_no_reader_should_follow(toy, command_line):
         (
             OSError(errno.ENOSPC, "No space left on device", "a/b"),
             1,
-            "a/b: No space left on device; make room and give the same command again",
+            "a/b: No space left on device; free some space and run the same command again",
         ),
         (OSError("odd"), 1, "odd"),
     ],

@@ -42,7 +42,7 @@ def test_one_pair_is_no_plural(tmp_path):
     told = result.stderr.splitlines()
     one = "pair; .src 1.0 tokens a sentence, 1 different; .tgt 1.0 tokens a sentence, 1 different"
     assert f"nmtflex: {tmp_path / 'valid'}: 1 {one}" in told
-    assert "nmtflex: valid: 1 sequence repeats others: there are few so short" in told
+    assert any(line.startswith("nmtflex: valid: 1 sequence repeats others") for line in told)
 
 
 @pytest.mark.parametrize("arguments", [TOY, COPY, ZIPF])
@@ -79,7 +79,7 @@ def test_repeated_sequences_are_told(tmp_path):
     result = run("copy", "--max-length", 1, "--vocabulary", 2, "--train", 1000, "--valid", 5,
                  "--test", 0, "--out", tmp_path)  # fmt: skip
     assert result.exit_code == 0
-    assert "nmtflex: valid: 5 sequences repeat others: there are few so short\n" in result.stderr
+    assert "nmtflex: valid: 5 sequences repeat others" in result.stderr
 
 
 DRAWN = ["drawing test", "drawing valid", "drawing train", "writing", "counting words"]
@@ -99,7 +99,9 @@ def test_stages_what_was_written_and_its_speed_are_told(tmp_path, arguments, sta
     assert told == [f"nmtflex: {stage}" for stage in stages]
     for line, split, pairs in ((train, "train", 12), (valid, "valid", 4), (test, "test", 3)):
         assert line.startswith(f"nmtflex: {out / split}: {pairs} pairs; ")
-    assert re.fullmatch(rf"nmtflex: {out}: made in \d+\.\d seconds \([\d,]+ pairs a second\)", made)
+    assert re.fullmatch(
+        rf"nmtflex: {out}: made in \d+\.\d seconds \([\d,]+ pairs per second\)", made
+    )
 
 
 def test_pairs_done_are_told_now_and_then():

@@ -95,8 +95,8 @@ def test_fixed_spellings():
     ("name", "words"),
     [
         ("train", ["--attention", "[default: global]", "[default: 0.001]", "Attention: global"]),
-        ("report", ["[default: 1000]", "the page without any 5 MB: Plotly's script"]),
-        ("average", ["[default: 5]", "the run needs train --keep of as many"]),
+        ("report", ["[default: 1000]", "50 kB", "5 MB"]),
+        ("average", ["[default: 5]", "--keep"]),
         ("eval", ["--beam", "[default: 5]", "(default 13a)"]),
         ("preprocess", ["--bpe", "[default: 0]", "--source-lang", "[required]"]),
     ],
@@ -118,9 +118,9 @@ def test_help_cuts_no_option_name(command_line, monkeypatch, width):
 def test_paragraphs_of_the_help_have_no_line_ends_of_their_own(command_line, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
     lines = [line.strip() for line in command_line("train", "--help").out.splitlines()]
-    paragraph = next(line for line in lines if line.startswith("Several processes "))
-    assert "torchrun -m nmtflex -- train ... --batch-tokens" in paragraph
-    assert paragraph.endswith("another number of processes goes on with it.")
+    paragraph = next(line for line in lines if line.startswith("Several processes can "))
+    assert "torchrun -m nmtflex -- train ... on several. --batch-tokens" in paragraph
+    assert paragraph.endswith("keeps its batches.")
 
 
 def test_unwrapping():
@@ -179,7 +179,7 @@ def test_full_disk_under_the_output():
         )
     assert result.returncode == 1
     assert result.stderr == (
-        "nmtflex: error: No space left on device; make room and give the same command again\n"
+        "nmtflex: error: No space left on device; free some space and run the same command again\n"
     )
 
 

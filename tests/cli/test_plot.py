@@ -131,11 +131,13 @@ def test_glyphs_that_no_font_has_are_named(command_line, tiny_run, tmp_path, mon
         path = tmp_path / name
         result = command_line("plot", tiny_run, "--sentence", "猫", "--output", path, *ONE_THREAD)
         assert (result.code, path.exists()) == (0, True)
-        warning = (
-            f"nmtflex: warning: {path}: no font here has '猫' (U+732B), drawn as boxes; install a "
-            f"font that has them, or write an .svg, which leaves fonts to the reader\n"
-        )
-        assert result.err == (warning if name == "figure.png" else "") + f"nmtflex: wrote {path}\n"
+        *warnings, wrote = result.err.splitlines()
+        assert wrote == f"nmtflex: wrote {path}"
+        assert len(warnings) == (name == "figure.png")
+        for warning in warnings:
+            assert warning.startswith(f"nmtflex: warning: {path}: ")
+            assert "'猫' (U+732B)" in warning
+            assert ".svg" in warning
 
 
 def test_position_encodings(draw, run_of):
@@ -296,37 +298,37 @@ def test_an_empty_split(command_line, tiny_run, kind, text, words):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--output", "a.jpg"], "--output a.jpg: unknown ending '.jpg'; use .png, .svg, .pdf"),
-        (["--output", "figure"], "--output figure: unknown ending ''; use .png, .svg, .pdf"),
+        (["--output", "a.jpg"], "--output a.jpg ... '.jpg' ... .png, .svg, .pdf"),
+        (["--output", "figure"], "--output figure ... '' ... .png, .svg, .pdf"),
         (["--output", "no/a.png"], "--output no/a.png: there is no folder no"),
         (["--index", "-1"], "--index must be at least 0, not -1"),
         (
             ["--index", "1", "--sentence", "a b"],
-            "--index 1 and --sentence 'a b': give one of the two",
+            "--index 1 ... --sentence 'a b'",
         ),
-        (["--split", "valid"], "--split valid needs --index N, the sentence to draw"),
+        (["--split", "valid"], "--split valid needs --index N"),
         (["--kind", "gate"], "--kind gate draws a sentence: give --sentence TEXT or --index N"),
         (["--kind", "gate", "--x", "time"], "--x belongs to --kind learning, not to gate"),
         (["--kind", "length", "--index", "1"], "--index belongs to --kind auto and attention"),
         (["--kind", "gates"], "'gates'"),
         (
             ["--kind", "learning", "--y", "bleu,speed"],
-            "--y must be of loss, perplexity, bleu, gate, cps, not 'speed'",
+            "--y ... loss, perplexity, bleu, gate, cps ... 'speed'",
         ),
         (
             ["--kind", "length", "--edges", "10,ten"],
-            "--edges must be whole numbers that rise from at least 1, not '10,ten'",
+            "--edges ... at least 1 ... '10,ten'",
         ),
-        (["--kind", "seconds", "--edges", "5,5"], "that rise from at least 1, not '5,5'"),
-        (["--kind", "seconds", "--edges", "0,5"], "that rise from at least 1, not '0,5'"),
+        (["--kind", "seconds", "--edges", "5,5"], "--edges ... '5,5'"),
+        (["--kind", "seconds", "--edges", "0,5"], "--edges ... '0,5'"),
         (["--kind", "seconds", "--repeats", "0"], "--repeats must be at least 1, not 0"),
-        (["--beam", "2"], "--beam 2 is for translating, and this figure needs none"),
-        (["--kind", "encoding", "--tau", "1"], "--tau 1 is for translating, and this figure"),
-        (["--kind", "trade-off", "--threads", "2"], "--threads 2 is for translating"),
-        (["--replace-unk"], "--replace-unk is for translating, and this figure needs none"),
+        (["--beam", "2"], "--beam 2 "),
+        (["--kind", "encoding", "--tau", "1"], "--tau 1 "),
+        (["--kind", "trade-off", "--threads", "2"], "--threads 2 "),
+        (["--replace-unk"], "--replace-unk "),
         (
             ["--sentence", "a", "--replace-unk"],
-            "--replace-unk has no effect: this figure shows what the model wrote",
+            "--replace-unk has no effect",
         ),
         (["--index", "0", "--batch-sentences", "2"], "--batch-sentences 2 has no effect on one"),
         (["--sentence", "a", "--tau", "0.5"], "--tau 0.5 needs flexible attention, and"),
@@ -337,7 +339,7 @@ def test_wrong_command_lines(command_line, tiny_run, arguments, message):
     result = command_line("plot", tiny_run, *arguments)
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert result.err.startswith("nmtflex: error: ")
-    assert message in result.err
+    assert [value for value in message.split(" ... ") if value not in result.err] == []
 
 
 @pytest.mark.parametrize(
@@ -347,7 +349,7 @@ def test_what_is_drawn_from_one_run(command_line, arguments, what):
     result = command_line("plot", "runs/a", "runs/b", *arguments)
     assert result.code == 2
     assert f"nmtflex: error: {what}" in result.err
-    assert result.err.endswith("is drawn from one run, not 2: runs/a, runs/b\n")
+    assert result.err.endswith(" 2: runs/a, runs/b\n")
 
 
 def test_options_from_a_file(command_line, tiny_run, tmp_path):

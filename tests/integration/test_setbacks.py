@@ -90,7 +90,7 @@ def test_an_update_without_a_finite_gradient_is_skipped_and_named(train, made, t
     assert "and the gradient's norm nan: skipped, weights stay as they were (1 so far)" in told[0]
     assert "its batch is lines " in told[0]
     assert f"of {made / 'train.lo'} and 2 more (source " in told[0]
-    assert told[-1].endswith("; 1 update skipped (loss or gradient not finite, or no memory)")
+    assert told[-1].endswith("; 1 update skipped (loss or gradient not finite, or out of memory)")
     assert (progress(tmp_path / "whole", 10)["skipped"], len(told)) == (1, 2)
     rows = (tmp_path / "whole" / "metrics.csv").read_text().splitlines()[1:]
     assert [row.split(",")[0] for row in rows] == [str(n) for n in range(1, 11) if n != bad]
@@ -165,7 +165,7 @@ def test_batches_that_memory_does_not_hold_are_halved(train, tmp_path, monkeypat
     assert "update 2: not enough memory for a batch of lines" in told[1]
     assert "halved 2 times (4 so far); a lower --batch-tokens avoids it" in told[1]
     # 100 pairs are ten batches, then the next epoch's.
-    assert outcome.err.splitlines()[-1].endswith("; 12 batches halved for want of memory")
+    assert outcome.err.splitlines()[-1].endswith("; 12 batches halved for lack of memory")
     whole = load_file(tmp_path / "whole" / "checkpoints" / "best.safetensors")
     for name, tensor in load_file(tmp_path / "halves" / "checkpoints" / "best.safetensors").items():
         torch.testing.assert_close(tensor, whole[name], rtol=1e-7, atol=1e-9)
@@ -229,7 +229,7 @@ def test_a_pair_that_memory_does_not_hold_is_left_out_and_named(train, made, tmp
     line = next(line for line in outcome.err.splitlines() if "even alone" in line)
     assert f"not enough memory for line {BAD + 1} of {made / 'train.lo'} (source " in line
     assert "tokens) even alone: left out (1 so far); preprocess with a lower --max-length" in line
-    assert outcome.err.splitlines()[-1].endswith("; 1 pair left out for want of memory")
+    assert outcome.err.splitlines()[-1].endswith("; 1 pair left out for lack of memory")
 
 
 def test_memory_that_holds_nothing_stops_the_run(train, tmp_path, monkeypatch):

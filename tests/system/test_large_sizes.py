@@ -66,7 +66,7 @@ def test_many_words_in_long_sentences(tmp_path, words, length, gigabytes):
         command = ["train", prepared, "--run", folder, *TINY, *BATCHES, "--updates", updates]
         _, told, most = run(tmp_path, *command)
         assert ("resuming" in told) == (updates == 2)
-        assert f"is done: {updates} update{'s' * (updates > 1)}; " in told
+        assert f"finished after {updates} update{'s' * (updates > 1)}; " in told
         memory.append(most)
     line = " ".join(f"a{draw.randrange(words)}" for _ in range(length))
     options = ["--beam", 2, "--max-length", 5, "--threads", 1]

@@ -84,11 +84,11 @@ def test_the_options_of_a_run_are_a_config_file(command_line, begun, tmp_path):
     assert weights(new) == weights(begun)
     outcome = command_line("finetune", begun, "--config", config, "--run", tmp_path / "tuned")
     assert outcome.code == 2
-    assert f"{config} is of a run that nmtflex train made, not finetune" in outcome.err
+    assert f"{config} belongs to a run made by nmtflex train, not finetune" in outcome.err
     (tmp_path / "other.json").write_text("{}")
     outcome = command_line("train", "--config", tmp_path / "other.json", "--run", tmp_path / "x")
     assert outcome.code == 2
-    assert f"{tmp_path / 'other.json'}: no 'train' section" in outcome.err
+    assert all(part in outcome.err for part in (str(tmp_path / "other.json"), "'train' section"))
 
 
 def test_data_that_is_not_there_is_named(command_line, train, tmp_path):
@@ -97,7 +97,8 @@ def test_data_that_is_not_there_is_named(command_line, train, tmp_path):
     data.rename(tmp_path / "moved")
     outcome = command_line("train", "--run", tmp_path / "run", "--updates", 4)
     assert outcome.code == 2
-    assert f"{tmp_path / 'run'} was made from {data}, which is not there; give DATA" in outcome.err
+    assert f"{tmp_path / 'run'} was made from {data}" in outcome.err
+    assert "; give DATA" in outcome.err
     again = ("--run", tmp_path / "run", "--updates", 4)
     assert command_line("train", tmp_path / "moved", *again).code == 0
 

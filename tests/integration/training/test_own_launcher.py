@@ -35,7 +35,7 @@ def trained(prepared, tmp_path_factory):
         budget = ["--updates", 4, "--batch-tokens", tokens, "--processes", processes]
         done = run("train", prepared, "--run", base / name, *SMALL, *budget)
         assert done.returncode == 0, done.stderr
-        assert done.stderr.count("is done: 4 updates") == 1
+        assert done.stderr.count(f"{base / name} finished after 4 updates") == 1
         assert done.stdout == ""
     return base
 

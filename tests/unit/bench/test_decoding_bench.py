@@ -34,6 +34,7 @@ from nmtflex.bench.decoding import (
 from nmtflex.bench.stopwatch import Stopwatch
 from nmtflex.config import (
     BatchConfig,
+    Decoding,
     DeviceConfig,
     FlexibleConfig,
     GlobalConfig,
@@ -42,7 +43,6 @@ from nmtflex.config import (
 )
 from nmtflex.decoding.search import Hypothesis
 from nmtflex.errors import DataError, OptionError, RunError
-from nmtflex.evaluation.runs import Decoding
 from nmtflex.ops.linear.products import Int8
 
 CPU = torch.device("cpu")

@@ -158,7 +158,7 @@ def test_files_that_are_there_stay(tmp_path):
         ({"exponent": -0.5}, r"--exponent must be at least 0, not -0\.5"),
         ({"train": 0}, "--train must be at least 1, not 0"),
         ({"max_length": 0, "min_length": 1}, "--max-length must be at least 1, not 0"),
-        ({"min_length": 9, "max_length": 8}, "--min-length 9 is above --max-length 8"),
+        ({"min_length": 9, "max_length": 8}, "--min-length 9 .*--max-length 8"),
     ],
 )
 def test_bounds(tmp_path, options, message):

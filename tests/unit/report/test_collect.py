@@ -10,6 +10,7 @@ import pytest
 
 from nmtflex.config import (
     BatchConfig,
+    Decoding,
     DeviceConfig,
     FlexibleConfig,
     GlobalConfig,
@@ -21,7 +22,6 @@ from nmtflex.config import (
 )
 from nmtflex.decoding.opening import load
 from nmtflex.errors import OptionError, RunError
-from nmtflex.evaluation.runs import Decoding
 from nmtflex.evaluation.sweep import Point, as_csv
 from nmtflex.report.collect import ReportTask, collect
 from nmtflex.training.metrics import COLUMNS
