@@ -244,7 +244,7 @@ def test_a_language_that_moses_does_not_know_is_told(pipe, language):
     options = ("--tokenizer", "moses", "--lang")
     result = pipe("tokenize", (*options, language), "Mr. A.\n")
     assert (result.code, result.out) == (0, pipe("tokenize", (*options, "en"), "Mr. A.\n").out)
-    message = f"warning: Moses knows no abbreviations of '{language}', and takes those of English"
+    message = f"warning: Moses has no abbreviations for '{language}', and uses those of English"
     assert result.err == f"nmtflex: {message}\n"
     assert pipe("tokenize", (*options, "de-AT"), "a\n").err == ""
 
@@ -253,7 +253,7 @@ def test_a_language_that_moses_does_not_know_is_told(pipe, language):
     ("content", "message"),
     [
         (None, "No such file or directory; give KyTea's model file with --kytea-model"),
-        (b"", "not a model of KyTea"),
+        (b"", "not a KyTea model"),
         (TINY.read_bytes()[:2000], "a damaged model of KyTea"),
     ],
 )
