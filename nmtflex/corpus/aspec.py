@@ -1,13 +1,13 @@
-"""ASPEC's own files: Japanese and English on one line, fields parted by ``|||`` between blanks.
+"""ASPEC's own files: Japanese and English on one line, fields separated by ``|||`` in spaces.
 
 ASPEC-JE (Nakazawa et al. 2016, https://aclanthology.org/L16-1350)::
 
     train-1.txt ...:     score ||| id ||| number ||| Japanese ||| English
     dev.txt, test.txt:            id ||| number ||| Japanese ||| English
 
-Parting is strict, so that no line is taken for what it is not: a sentence may hold ``|||`` with no
-blank on one side of it, but between blanks it makes a field too many, which is an error. An empty
-sentence is one, even where the blank beside it was cut off.
+Splitting is strict, so that no malformed line passes: a sentence may contain ``|||`` with a space
+missing on one side, but with both spaces it makes one field too many, which is an error. An empty
+sentence is a field, even if the space beside it was cut off.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from nmtflex.corpus.readers import SUFFIXES, read_lines, siblings
+from nmtflex.corpus.readers import SUFFIXES, find_packed, read_lines
 from nmtflex.errors import DataError
 
 LANGUAGES = ("ja", "en")  # in the order of their fields, the last ones
@@ -28,39 +28,29 @@ _SHOWN = 40  # characters of a wrong field
 
 
 def find_aspec(path: Path) -> Path:
-    """Return the file of this name, or else the one with ``.gz``, ``.xz`` or ``.zst`` after it.
+    """Return the file of this name, or with ``.gz``, ``.xz`` or ``.zst`` after it.
 
     Raises:
-        DataError: There is none; says what was tried and what else there is.
+        DataError: There is no such file; the message lists what was tried and what exists.
     """
-    names = [path.name + suffix for suffix in SUFFIXES]
-    for name in names:
-        if (file := path.with_name(name)).is_file():
-            return file
+    hint = ""
     if path.is_dir():
-        raise DataError(
-            f"{path} is a folder; --format aspec takes files, as {path / 'train-1.txt'}"
-        )
-    message = f"{path}: no such file; tried {', '.join(names)}"
-    if others := siblings(path):
-        message += f"; there is {', '.join(others)}"
-    elif not path.parent.is_dir():
-        message += f"; there is no folder {path.parent}"
-    raise DataError(message)
+        hint = f"it is a folder, but --format aspec takes files such as {path / 'train-1.txt'}"
+    return find_packed(path, [path.name + suffix for suffix in SUFFIXES], "no such file", hint)
 
 
 def read_aspec(
     path: Path, languages: tuple[str, str], fields: tuple[str, ...]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a file, as they stand there; the end of a line may be a DOS one.
+    """Yield the pairs of a file unchanged; DOS line ends are accepted.
 
     Args:
         path: The file.
         languages: Source and target: "en" and "ja", or the other way round.
-        fields: What its lines hold: ``TRAIN_FIELDS`` or ``TEXT_FIELDS``.
+        fields: The fields of a line: ``TRAIN_FIELDS`` or ``TEXT_FIELDS``.
 
     Raises:
-        DataError: A line has other fields; or what ``read_lines`` raises.
+        DataError: A line has other fields, or ``read_lines`` raises it.
     """
     source, target = (LANGUAGES.index(language) - len(LANGUAGES) for language in languages)
     for number, line in enumerate(read_lines(path), 1):
@@ -71,7 +61,7 @@ def read_aspec(
 
 
 def _split(line: str, expected: int) -> list[str]:
-    """Part a line's fields, quickly where nothing is odd about them."""
+    """Split a line into fields, with a fast path for ordinary lines."""
     fields = line.split(" ||| ")
     if len(fields) == expected == line.count("|||") + 1:
         return fields
@@ -79,7 +69,7 @@ def _split(line: str, expected: int) -> list[str]:
 
 
 def _fault(found: list[str], fields: tuple[str, ...]) -> str | None:
-    """Say what is wrong with a line, what is expected and what to do, or None."""
+    """Return what is wrong with a line, what is expected and what to do, or None."""
     if len(found) != len(fields):
         return f"{_count(found)}, {_expected(fields)}; {_remedy(found, fields)}"
     if fields[0] == "score" and not _is_number(found[0]):
@@ -94,7 +84,7 @@ def _fault(found: list[str], fields: tuple[str, ...]) -> str | None:
 
 
 def _expected(fields: tuple[str, ...]) -> str:
-    return f"where a line is {' ||| '.join(fields)}"
+    return f"but a line must be {' ||| '.join(fields)}"
 
 
 def _count(found: list[str]) -> str:
@@ -104,16 +94,16 @@ def _count(found: list[str]) -> str:
 
 
 def _remedy(found: list[str], fields: tuple[str, ...]) -> str:
-    """Say what may help against a wrong number of fields."""
+    """Return what may help against a wrong number of fields."""
     scored = _is_number(found[0])
     if fields == TRAIN_FIELDS and len(found) == len(TEXT_FIELDS) and not scored:
-        return "a file without scores, as ASPEC's dev.txt, is for --valid or --test"
+        return "a file without scores, such as ASPEC's dev.txt, is for --valid or --test"
     if fields == TEXT_FIELDS and len(found) == len(TRAIN_FIELDS) and scored:
-        return "a file with scores, as ASPEC's train-1.txt, is for --train"
+        return "a file with scores, such as ASPEC's train-1.txt, is for --train"
     if len(found) > len(fields):
-        return "no sentence may hold ' ||| '; correct the line or remove it"
+        return "a sentence must not contain ' ||| '; correct the line or remove it"
     if len(found) == 1 and found[0]:
-        return "correct it, or take --format plain for two files of a line a sentence"
+        return "correct it, or use --format plain for two files with a sentence a line"
     return "correct the line or remove it"
 
 

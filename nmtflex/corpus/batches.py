@@ -1,8 +1,8 @@
 """Batches of a split: bucketed by length, shuffled by seed and epoch.
 
-The order of an epoch follows from (seed, epoch) and the lengths alone, so that a position in it is
-all that resuming needs, and no sentence is read for it. It takes some thirteen bytes a pair: the
-lengths of both sides, the pair's number and a part of its batch; eight more while it is made.
+The order of an epoch depends only on (seed, epoch) and the lengths, so resuming needs only a
+position in it, and no sentence is read to compute it. It takes about 13 bytes a pair: the lengths
+of both sides, the pair's number and a part of its batch; 8 more while it is computed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 Ids = NDArray[np.int64]
 Pairs = NDArray[np.integer]  # numbers of pairs in a store, from 0
 
-LARGE = 1 << 23  # pairs from which shuffling and comparing would take too long
-WIDEST = 1 << 24  # of a table of both lengths: 128 MB
+LARGE = 1 << 23  # pairs; from here on, sorting by comparison takes too long
+WIDEST = 1 << 24  # entries of a table of both lengths: 128 MB
 ALL = slice(None)
 
 
@@ -31,7 +31,7 @@ class Batch(NamedTuple):
     lengths: Ids  # [B] source tokens
     target_in: Ids  # [B, T] begin-of-sentence and the target
     target_out: Ids  # [B, T] the target and end-of-sentence
-    num_tokens: int  # target tokens, end-of-sentence counted
+    num_tokens: int  # target tokens, including end-of-sentence
 
 
 class Batches:
@@ -40,9 +40,9 @@ class Batches:
     Args:
         source: Source tokens.
         target: Target tokens, as many sentences.
-        tokens: Most tokens of a batch: sentences times its longest side, padding counted. A longer
-            pair makes a batch alone.
-        sentences: Sentences a batch; takes the place of ``tokens`` where given.
+        tokens: Maximum tokens of a batch: sentences times the longest side, including padding. A
+            longer pair makes a batch of its own.
+        sentences: Sentences a batch; overrides ``tokens``.
     """
 
     def __init__(
@@ -55,15 +55,15 @@ class Batches:
 
     @property
     def usable(self) -> Pairs:
-        """The pairs with a source: an empty one cannot be read; valid and test may have such."""
+        """The pairs with a non-empty source; valid and test may have empty ones."""
         return np.flatnonzero(self.source.lengths)
 
     def widths(self, pairs: Pairs | slice = ALL) -> NDArray[np.int32]:
-        """Return the positions that pairs take in a batch: those of the longer side."""
+        """Return the width of pairs in a batch: the positions of the longer side."""
         return np.maximum(self.source.lengths[pairs], self.target.lengths[pairs] + 1)
 
     def order(self, seed: int, epoch: int) -> list[Pairs]:
-        """Return the pairs of each batch of an epoch, in the order of training."""
+        """Return the pairs of each batch of an epoch, in training order."""
         draw = np.random.default_rng([seed, epoch])
         sides = self.source.lengths, self.target.lengths
         if len(sides[0]) >= LARGE and int(sides[0].max()) * int(sides[1].max()) < WIDEST:
@@ -73,7 +73,7 @@ class Batches:
         return [batches[place] for place in draw.permutation(len(batches)).tolist()]
 
     def in_order(self) -> list[Pairs]:
-        """Return batches by length, for validation."""
+        """Return batches sorted by length, for validation."""
         return self._cut(*self._by_length(self.usable))
 
     def _by_length(self, pairs: Pairs) -> tuple[Pairs, Ids]:
@@ -87,7 +87,7 @@ class Batches:
         return pairs[np.lexsort(keys)], np.bincount(widths)
 
     def _cut(self, pairs: Pairs, counts: Ids) -> list[Pairs]:
-        """Cut pairs that are sorted by width, so many of each."""
+        """Cut pairs sorted by width into batches; ``counts`` has the pairs of each width."""
         widths = np.repeat(np.arange(len(counts), dtype=np.min_scalar_type(len(counts))), counts)
         batches, first = [], 0
         while first < len(pairs):
@@ -97,7 +97,7 @@ class Batches:
         return batches
 
     def _fitting(self, widths: NDArray[np.unsignedinteger], first: int) -> int:
-        """Count the pairs from ``first`` on, widths ascending, that make a batch."""
+        """Count the pairs from ``first`` on, widths ascending, that fit in a batch."""
         if self.sentences:
             return self.sentences
         count = max(1, self.tokens // int(widths[first]))
@@ -105,7 +105,7 @@ class Batches:
         return max(1, min(count, self.tokens // int(widths[last])))
 
     def target_tokens(self, batches: list[Pairs]) -> int:
-        """Count target tokens, end-of-sentence counted, without reading them."""
+        """Count target tokens, including end-of-sentence, without reading them."""
         return sum(int(self.target.lengths[pairs].sum()) + len(pairs) for pairs in batches)
 
     def collate(self, pairs: Pairs) -> Batch:

@@ -1,14 +1,14 @@
 """The copy task: the target is the source, a sequence of random symbols.
 
 Britz, Guan and Luong (2017), https://aclanthology.org/D17-1040, the toy copying experiment:
-100,000 training and 1,000 validation sequences over 20 symbols, of lengths random between 0 and L,
-for L in {10, 50, 100, 200}.
+100,000 training and 1,000 validation sequences over 20 symbols, with random lengths between 0 and
+L, for L in {10, 50, 100, 200}.
 
-Departures: lengths are uniform over 1..L, since a pair with an empty side is no training example
-(``preprocess`` drops it); and there is a test split. Symbols are independent and uniform. Training
-sequences may repeat, as independent draws do; a validation or test sequence that was drawn before,
-in whatever split, gets new symbols and keeps its length. Where a length has too few sequences (20
-of length 1, and all of them are in training) the repetition stays.
+Departures: lengths are uniform over 1..L, since a pair with an empty side cannot be trained on
+(``preprocess`` drops it), and there is a test split. Symbols are independent and uniform. Training
+sequences may repeat, as independent draws do; a validation or test sequence already drawn for any
+split gets new symbols and keeps its length. If a length has too few sequences (there are 20 of
+length 1, all of them in training), the repetition stays.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from nmtflex.corpus.parallel import OnProgress, Splits, numbered
 
 LANGUAGES = ("src", "tgt")
 
-_TRIES = 100  # draws of the same length before a held-out sequence may stand elsewhere too
+_TRIES = 100  # draws of the same length before a held-out sequence may be a repetition
 
 
 class CopyTask(NamedTuple):
-    """The splits, and how many sequences of valid and test repeat one drawn before them."""
+    """The splits, and how many sequences of valid and test repeat an earlier one."""
 
     splits: Splits
     repeated: dict[str, int]
@@ -36,7 +36,7 @@ def generate_copy(config: GenerateCopyConfig, progress: OnProgress = lambda *_: 
 
     Args:
         config: What to draw.
-        progress: Called with what is being done and how many pairs are done.
+        progress: Called with the stage and the pairs done.
     """
     rng = random.Random(config.seed)
     width = len(str(config.vocabulary - 1))

@@ -1,4 +1,4 @@
-"""Which training pairs are kept, and what the others are dropped for."""
+"""Which training pairs are kept, and why the others are dropped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nmtflex.config import PreprocessConfig
 from nmtflex.corpus.store import SIDES
 
 REASONS = ("empty", "too_long", "ratio", "subwords")
-MAX_WORDS, MAX_CHARACTERS, MAX_SUBWORDS = 100, 500, 1000  # of a sentence, unless told
+MAX_WORDS, MAX_CHARACTERS, MAX_SUBWORDS = 100, 500, 1000  # of a sentence, by default
 
 TokenPair = tuple[list[str], list[str]]  # of one sentence pair
 
@@ -22,8 +22,8 @@ class Filter:
     Args:
         max_length: Tokens before BPE allowed on the source and on the target side; 0: no limit.
         max_ratio: How many times longer one side may be than the other; 0: no limit.
-        max_subwords: Subwords allowed on the source and on the target side; 0: no limit. This can
-            be asked only once BPE is there; ``fits`` says it.
+        max_subwords: Subwords allowed on the source and on the target side; 0: no limit. Needs the
+            BPE, so ``fits`` checks it.
     """
 
     max_length: tuple[int, int] = (0, 0)
@@ -31,7 +31,7 @@ class Filter:
     max_subwords: tuple[int, int] = (0, 0)
 
     def reason(self, source: Sequence[str], target: Sequence[str]) -> str | None:
-        """Say which of ``REASONS`` a pair is dropped for before BPE, or None if it is kept."""
+        """Return which of ``REASONS`` a pair is dropped for before BPE, or None if it is kept."""
         lengths = len(source), len(target)
         if not min(lengths):
             return "empty"
@@ -42,12 +42,12 @@ class Filter:
         return None
 
     def fits(self, source: int, target: int) -> bool:
-        """Say whether a pair of so many subwords is kept; if not, for the reason "subwords"."""
+        """Whether a pair with this many subwords is kept; otherwise its reason is "subwords"."""
         most = self.max_subwords
         return (not most[0] or source <= most[0]) and (not most[1] or target <= most[1])
 
     def split(self, pairs: Iterable[TokenPair]) -> tuple[list[TokenPair], Counter[str]]:
-        """Return the token pairs kept, and how many were dropped for each reason."""
+        """Return the kept token pairs, and how many were dropped for each reason."""
         kept, dropped = [], Counter[str]()
         for pair in pairs:
             if reason := self.reason(*pair):
@@ -60,12 +60,12 @@ class Filter:
 def build_filter(
     config: PreprocessConfig, tokenizers: Iterable[str], with_bpe: Iterable[bool]
 ) -> Filter:
-    """Make the filter that the options ask for, or the one by default.
+    """Build the filter of the options, with defaults for those not given.
 
     Args:
         config: The options.
-        tokenizers: Name of the source's and of the target's tokenizer.
-        with_bpe: Whether the sides have BPE; one without is not limited in subwords.
+        tokenizers: Names of the source and target tokenizers.
+        with_bpe: Whether each side has BPE; without it, subwords are not limited.
     """
     words, subwords = config.max_length, config.max_subwords
     if words is None:
@@ -80,13 +80,7 @@ def build_filter(
 def describe_reasons(
     max_length: Collection[int], max_ratio: float, max_subwords: Collection[int] = (0, 0)
 ) -> dict[str, str]:
-    """Say for a person why pairs may be dropped; a rule that is off is no reason.
-
-    Args:
-        max_length: As ``Filter`` has it.
-        max_ratio: Likewise.
-        max_subwords: Likewise.
-    """
+    """Describe why a ``Filter`` of these arguments drops pairs, without the rules that are off."""
     reasons = {"empty": "with an empty side"}
     if any(max_length):
         reasons["too_long"] = f"longer than {_of_sides(max_length)} tokens"

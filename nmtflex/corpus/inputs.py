@@ -1,4 +1,4 @@
-"""The raw text of each split, whatever its format, as chunks of pairs."""
+"""The raw text of each split, in any format, as chunks of pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Corpus:
     """One corpus of a split.
 
     Args:
-        files: What it is read from.
+        files: The files it is read from.
         pairs: Opens the files and yields their pairs.
     """
 
@@ -33,10 +33,10 @@ class Corpus:
         self.read = 0  # pairs
 
     def chunks(self, most: int | None = None) -> Iterator[Lines]:
-        """Yield its pairs, ``most`` of them at most, and count them.
+        """Yield at most ``most`` of its pairs, and count them.
 
         Raises:
-            DataError: The files are malformed, or empty.
+            DataError: The files are malformed or empty.
         """
         self.read = 0
         pairs = islice(self._pairs(), most)
@@ -44,19 +44,16 @@ class Corpus:
             self.read += len(chunk)
             yield [line for line, _ in chunk], [line for _, line in chunk]
         if not self.read:
-            names, verb = (
-                " and ".join(map(str, self.files)),
-                "is" if len(self.files) == 1 else "are",
-            )
-            raise DataError(f"{names} {verb} empty; a corpus needs at least one line")
+            names = " and ".join(map(str, self.files))
+            raise DataError(f"{names}: empty; a corpus needs at least one line")
 
 
 def read_chunks(corpora: list[Corpus], most: int | None = None) -> Iterator[Lines]:
     """Yield the pairs of several corpora, one after the other.
 
     Args:
-        corpora: All of one split.
-        most: Pairs of all corpora together; what stands after them is not read. None: all.
+        corpora: All corpora of one split.
+        most: Maximum pairs of all corpora together; the rest is not read. None: all.
     """
     left = most
     for corpus in corpora:
@@ -68,10 +65,10 @@ def read_chunks(corpora: list[Corpus], most: int | None = None) -> Iterator[Line
 
 
 def find_corpora(config: PreprocessConfig) -> dict[str, list[Corpus]]:
-    """Return the corpora of each split; their files are there, but not read yet.
+    """Return the corpora of each split; their files exist, but are not read yet.
 
     Raises:
-        DataError: A file is missing, or one of ASPEC begins with a line of another layout.
+        DataError: A file is missing, or an ASPEC file begins with a line of another layout.
     """
     given = {
         "train": config.train,
@@ -87,7 +84,7 @@ def _find(config: PreprocessConfig, split: str, path: Path) -> Corpus:
         file = find_aspec(path)
         fields = TRAIN_FIELDS if split == "train" else TEXT_FIELDS
         pairs = partial(read_aspec, file, languages, fields)
-        next(pairs(), None)  # a file given to the wrong option should not be found after hours
+        next(pairs(), None)  # a file given to the wrong option fails now, not after hours
         return Corpus((file,), pairs)
     source, target = (find_text(path, language) for language in languages)
     return Corpus((source, target), partial(read_pairs, source, target))

@@ -1,4 +1,4 @@
-"""Whether a prepared folder is still what it was when it was made."""
+"""Whether a prepared folder is unchanged since it was written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nmtflex.corpus.store import MANIFEST, PreparedCorpus
 from nmtflex.errors import DataError
 from nmtflex.files import file_hash
 
-SMALL = 1 << 26  # bytes; a file of so many is read in a twentieth of a second
+SMALL = 1 << 26  # bytes; such a file is read in a twentieth of a second
 
 Stamp = tuple[int, int]  # bytes; nanoseconds of the last change
 
@@ -16,11 +16,8 @@ Stamp = tuple[int, int]  # bytes; nanoseconds of the last change
 class Integrity:
     """Watches the files of a prepared folder while a run trains on it.
 
-    A small file is compared with the manifest's SHA-256. A large one is where it was changed after
-    the manifest, which is written last: reading all of a corpus at each start would take minutes.
-
-    Args:
-        corpus: The folder.
+    A small file is compared with the manifest's SHA-256. A large one is compared only if it changed
+    after the manifest, which is written last: reading a whole corpus at each start takes minutes.
     """
 
     def __init__(self, corpus: PreparedCorpus) -> None:
@@ -29,10 +26,10 @@ class Integrity:
         self._seen: dict[str, Stamp] = {}
 
     def check(self) -> None:
-        """Compare what has changed since the last call; the first compares all.
+        """Compare the files that changed since the last call; the first call compares all.
 
         Raises:
-            DataError: A file is not what the manifest says.
+            DataError: A file differs from the manifest.
         """
         made = (self._folder / MANIFEST).stat().st_mtime_ns
         for name, entry in self._entries.items():
@@ -45,8 +42,8 @@ class Integrity:
             if fresh and expected is not None and file_hash(path) != expected:
                 raise DataError(
                     f"{path} was changed after it was prepared: its SHA-256 is not the one in "
-                    f"{MANIFEST}; put the file back as it was, or prepare the folder again and "
-                    f"train in another --run"
+                    f"{MANIFEST}; restore the file, or prepare the folder again and train in "
+                    f"another --run"
                 )
             self._seen[name] = stamp
 
@@ -55,5 +52,5 @@ def _stamp(path: Path) -> Stamp:
     try:
         state = path.stat()
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror}; put it back, then resume") from error
+        raise DataError(f"{path}: {error.strerror}; restore it, then resume") from error
     return state.st_size, state.st_mtime_ns

@@ -1,4 +1,4 @@
-"""Made corpora on disk: DIR/train.LANG, DIR/valid.LANG and DIR/test.LANG, whole or not there."""
+"""Generated corpora on disk: DIR/train.LANG, DIR/valid.LANG and DIR/test.LANG, all or none."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nmtflex.text.visible import counted
 
 Pair = tuple[str, str]  # source line and target line
 Splits = dict[str, list[Pair]]  # split name to its pairs
-OnProgress = Callable[[str, int], None]  # told what is being done and how many pairs are done
+OnProgress = Callable[[str, int], None]  # called with the stage and the pairs done
 
-STEP = 1000  # pairs between two calls of it
+STEP = 1000  # pairs between two calls of OnProgress
 
 
 def numbered(size: int, stage: str, progress: OnProgress) -> Iterator[int]:
-    """Count the pairs of a stage from 0 on, and tell now and then how many are done."""
+    """Count the pairs of a stage from 0, and report progress every ``STEP`` pairs."""
     for number in range(size):
         if not number % STEP:
             progress(stage, number)
@@ -27,10 +27,10 @@ def numbered(size: int, stage: str, progress: OnProgress) -> Iterator[int]:
 
 
 def write_splits(out: Path, splits: Splits, languages: tuple[str, str]) -> None:
-    """Write every split as two files of one line a sentence.
+    """Write every split as two files with one sentence a line.
 
     Raises:
-        DataError: ``out`` holds one of the files already, or is no folder.
+        DataError: ``out`` already contains one of the files, or is not a folder.
     """
     with open_splits(out, list(splits), languages) as files:
         for split, pairs in splits.items():
@@ -44,10 +44,10 @@ def open_splits(
 ) -> Iterator[dict[str, tuple[BinaryIO, BinaryIO]]]:
     """Open the source and target file of every split.
 
-    They take their names together when the block ends without an error: a full disk leaves none.
+    They get their names together when the block ends without an error: a full disk leaves none.
 
     Raises:
-        DataError: ``out`` holds one of the files already, or is no folder.
+        DataError: ``out`` already contains one of the files, or is not a folder.
     """
     refuse_existing(out, splits, languages)
     try:
@@ -66,20 +66,20 @@ def open_splits(
 
 
 def refuse_existing(out: Path, splits: list[str], languages: tuple[str, str]) -> None:
-    """Refuse to write over files, before anything has been computed.
+    """Refuse to overwrite files, before anything is computed.
 
     Raises:
-        DataError: Names the first file that is there.
+        DataError: A file exists; the message names the first.
     """
     for split in splits:
         for language in languages:
             path = out / f"{split}.{language}"
             if path.exists():
-                raise DataError(f"{path} exists already; remove it or give another --out")
+                raise DataError(f"{path} already exists; remove it or give another --out")
 
 
 def describe(out: Path, splits: Splits, languages: tuple[str, str]) -> list[str]:
-    """Say what was written, a line a split: pairs, tokens a sentence, different words."""
+    """Describe what was written, a line a split: pairs, tokens a sentence, distinct words."""
     lines = []
     for split, pairs in splits.items():
         sides = []
@@ -94,16 +94,16 @@ def describe(out: Path, splits: Splits, languages: tuple[str, str]) -> list[str]
 def describe_split(
     prefix: Path, pairs: int, languages: tuple[str, str], sides: Iterable[tuple[int, int]]
 ) -> str:
-    """Say what was written of a split.
+    """Describe what was written of a split.
 
     Args:
         prefix: Path of its files without the language.
-        pairs: How many there are.
+        pairs: Number of pairs.
         languages: Source and target.
-        sides: Tokens and different words of each.
+        sides: Tokens and distinct words of each.
     """
     described = [
-        f".{language} {tokens / max(1, pairs):.1f} tokens a sentence, {words:,} different"
+        f".{language} {tokens / max(1, pairs):.1f} tokens a sentence, {words:,} distinct"
         for language, (tokens, words) in zip(languages, sides, strict=True)
     ]
     return f"{prefix}: {counted(pairs, 'pair')}; {'; '.join(described)}"

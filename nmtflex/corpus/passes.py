@@ -1,4 +1,4 @@
-"""What is done with each chunk of raw pairs, in whichever process: tokenise, filter, encode."""
+"""The steps for each chunk of raw pairs, in any process: tokenise, filter, encode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nmtflex.text.tokenizers import Tokenizer
 
 
 class Tokenised(NamedTuple):
-    """A chunk's kept pairs as tokens: a side's tokens joined by spaces, which pickles fast."""
+    """A chunk's kept pairs as tokens; each side's are joined by spaces, which pickles fast."""
 
     texts: tuple[str, str]
     lengths: tuple[list[int], list[int]]
@@ -26,7 +26,7 @@ class Tokenised(NamedTuple):
 
 
 class EncodedText(NamedTuple):
-    """A chunk's kept pairs as ids: a side's ids in one array, and the ids in each sentence."""
+    """A chunk's kept pairs as ids: one array a side, and the number of ids in each sentence."""
 
     ids: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
     lengths: tuple[list[int], list[int]]
@@ -56,10 +56,10 @@ class Tokenise:
 
 
 class Encode:
-    """Raw text to ids by a finished pipeline.
+    """Encodes raw text with a finished pipeline.
 
     Args:
-        folder: Where the pipeline is saved.
+        folder: The saved pipeline.
         rules: Which pairs are kept; None keeps all.
     """
 

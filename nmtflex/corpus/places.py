@@ -1,4 +1,4 @@
-"""Where in the raw text the pairs of a prepared training split stood, as far as is known."""
+"""Where the pairs of a prepared training split were in the raw text, if that is known."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from nmtflex.corpus.store import SIDES, PreparedCorpus
 
-SHOWN = 8  # pairs named at most
+SHOWN = 8  # maximum pairs named
 
 
 def name_pairs(corpus: PreparedCorpus, pairs: Sequence[int]) -> str:
-    """Say which training pairs these are, with the lengths of their sides in tokens.
+    """Name training pairs, with the lengths of their sides in tokens.
 
-    Where preprocessing dropped no pair, they are lines of the raw files; otherwise the store knows
-    their numbers among the pairs kept alone.
+    If preprocessing dropped no pair, they are named as lines of the raw files; otherwise only their
+    numbers among the kept pairs are known.
 
     Args:
-        corpus: With training data.
+        corpus: A corpus with training data.
         pairs: Numbers in its store, from 0.
     """
     shown = sorted(int(pair) for pair in pairs)
@@ -45,20 +45,16 @@ def _numbers(corpus: PreparedCorpus, pairs: list[int]) -> str:
 
 
 def _place(corpus: PreparedCorpus, pair: int) -> tuple[str, int]:
-    """Return a raw file (its source side) and a line in it; no file where pairs were dropped."""
+    """Return a raw file (the source side) and a line in it; no file if pairs were dropped."""
     split = corpus.manifest["splits"]["train"]
     files = corpus.manifest.get("inputs", {}).get("train", [])
     if split.get("read") != split.get("kept") or not files:
         return "", pair + 1
     first = 0
-    corpora = files if _one_file(corpus) else files[::2]  # a file a side, the source's first
+    one_file = corpus.manifest.get("options", {}).get("format") == "aspec"  # for both sides
+    corpora = files if one_file else files[::2]  # a file a side, the source's first
     for file in corpora:
         if pair < first + file["pairs"]:
             return str(file["path"]), pair - first + 1
         first += file["pairs"]
     return "", pair + 1
-
-
-def _one_file(corpus: PreparedCorpus) -> bool:
-    """Whether both sides stand in one file, as in ASPEC's."""
-    return corpus.manifest.get("options", {}).get("format") == "aspec"

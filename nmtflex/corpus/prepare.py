@@ -1,10 +1,10 @@
 """Raw parallel text to a prepared folder.
 
-Two streaming passes over the training text: the first tokenises it, filters it and numbers its
-distinct words; BPE comes from their counts in a sample of the pairs, pairs of too many subwords are
-left out, vocabularies come from the rest; the second turns the numbers into ids.
-Valid and test, and everything under ``--like``, are encoded in one pass. Only the distinct words
-are held in memory.
+Training text takes two streaming passes. The first tokenises and filters it and numbers its
+distinct words; BPE is learned from their counts in a sample of the pairs, pairs with too many
+subwords are dropped, and vocabularies are built from the rest. The second turns the numbers into
+ids. Valid and test, and everything under ``--like``, are encoded in one pass. Only the distinct
+words are held in memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import nmtflex
 from nmtflex.config import FORMAT, PreprocessConfig, describe_tokenizer
 from nmtflex.corpus.filters import Filter, build_filter, describe_reasons
 from nmtflex.corpus.inputs import Corpus, Lines, find_corpora, read_chunks
+from nmtflex.corpus.parallel import OnProgress
 from nmtflex.corpus.passes import Encode, Tokenise
 from nmtflex.corpus.readers import starts_with_mark
 from nmtflex.corpus.splits import PairCount, SplitWriter
@@ -36,27 +37,25 @@ from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
 from nmtflex.text.vocabulary import Vocabulary
 from nmtflex.workers import ordered_map
 
-OnProgress = Callable[[str, int], None]
-
 
 def prepare(config: PreprocessConfig, progress: OnProgress = lambda *_: None) -> PreparedCorpus:
     """Make a prepared folder.
 
     Args:
-        config: What to make of which files.
-        progress: Called now and then with what is being done and how many pairs are done.
+        config: The input files and what to do with them.
+        progress: Called now and then with the stage and the pairs done.
 
     Returns:
         The folder, opened.
 
     Raises:
-        OptionError: The output folder exists, or ``--like`` has other languages, or no BPE to
+        OptionError: The output folder exists, ``--like`` has other languages, or it has no BPE to
             limit.
-        DataError: An input file is missing, damaged, not parallel to its partner or empty, or no
+        DataError: An input file is missing, damaged, empty or not parallel to its partner, or no
             training pair is left.
     """
     if not is_free(config.out):
-        raise OptionError(f"--out {config.out} exists already; remove it or choose another folder")
+        raise OptionError(f"--out {config.out} already exists; remove it or choose another folder")
     corpora = find_corpora(config)
     with atomic_folder(config.out) as folder:
         _Preparation(config, folder, progress).run(corpora)
@@ -64,14 +63,16 @@ def prepare(config: PreprocessConfig, progress: OnProgress = lambda *_: None) ->
 
 
 class _Preparation:
-    """One call of ``prepare``: the folder being made and what is known of it so far."""
+    """One call of ``prepare``: the folder being written and what is known of it so far."""
 
     def __init__(self, config: PreprocessConfig, folder: Path, progress: OnProgress) -> None:
         self.config = config
         self.folder = folder
         self.progress = progress
         self.splits: dict[str, Any] = {}
-        self.bpe_sample: dict[str, int] | None = None  # pairs that BPE is learned from, of how many
+        self.bpe_sample: dict[str, int] | None = (
+            None  # pairs that BPE is learned from, and of how many
+        )
         self.pipeline: TextPipeline
         self.rules: Filter
 
@@ -97,7 +98,7 @@ class _Preparation:
         return build_filter(self.config, [side.tokenizer.name for side in sides], with_bpe)
 
     def _learn_from(self, corpora: list[Corpus]) -> None:
-        """Make the pipeline of the training text, and encode that text by it."""
+        """Build the pipeline from the training text, and encode the text with it."""
         config = self.config
         languages = config.source_lang, config.target_lang
         names = config.source_tokenizer, config.target_tokenizer
@@ -130,7 +131,7 @@ class _Preparation:
     def _read_words(
         self, corpora: list[Corpus], tokenizers: list[Tokenizer], stores: list[WordStore]
     ) -> PairCount:
-        """Put the words of the kept training pairs into the stores."""
+        """Write the words of the kept training pairs to the stores."""
         pairs = PairCount()
         setup = partial(Tokenise, tokenizers, self.rules)
         chunks = read_chunks(corpora, self.config.max_pairs or None)
@@ -147,7 +148,7 @@ class _Preparation:
     def _learn_merges(
         self, stores: list[WordStore], tokenizers: list[Tokenizer], kept: int
     ) -> list[BPE | None]:
-        """Learn each side's BPE from a sample of the pairs; characters have none."""
+        """Learn each side's BPE from a sample of the pairs; character tokens have none."""
         if not self.config.bpe:
             return [None, None]
         self.progress("learning BPE", 0)
@@ -166,11 +167,11 @@ class _Preparation:
         for store in stores:
             counts.update(store.counts_in(sample))
         words = worth_learning_from(counts)
-        del counts  # as large as the sample has words, and of no more use
+        del counts  # large, and no longer needed
         return learn_bpe(words, self.config.bpe, partial(self.progress, "learning BPE"))
 
     def _drop_long(self, pairs: PairCount, stores: list[WordStore], pieces: list[Pieces]) -> None:
-        """Leave out pairs of too many subwords, before vocabularies are made of the others."""
+        """Drop pairs with too many subwords, before vocabularies are built from the others."""
         long = [
             store.longer_than(limit, side)
             for store, side, limit in zip(stores, pieces, self.rules.max_subwords, strict=True)
@@ -187,7 +188,7 @@ class _Preparation:
         config = self.config
         counts = [side.counts() for side in pieces]
         if config.joint:
-            # The target's numbers go on where the source's end.
+            # The target's numbers continue the source's.
             counts[0] = np.pad(counts[0], (0, len(counts[1]) - len(counts[0])))
             counts = [counts[0] + counts[1]] * 2
         sizes = config.source_vocabulary, config.target_vocabulary
@@ -199,7 +200,7 @@ class _Preparation:
         ]
 
     def _write_train(self, stores: list[WordStore], pieces: list[Pieces]) -> dict[str, Any]:
-        """Turn the kept words into ids; return what the manifest says of them."""
+        """Turn the kept words into ids; return their manifest entry."""
         sides = self.pipeline.source, self.pipeline.target
         with SplitWriter(self.folder, "train", self.pipeline) as writer:
             for side, name in enumerate(SIDES):
@@ -211,7 +212,7 @@ class _Preparation:
         return writer.describe()
 
     def _encode(self, split: str, corpora: list[Corpus]) -> None:
-        """Encode a split by the finished pipeline; valid and test keep all pairs and raw text."""
+        """Encode a split with the finished pipeline; valid and test keep all pairs and raw text."""
         training = split == "train"
         chunks = read_chunks(corpora, (training and self.config.max_pairs) or None)
         setup = partial(Encode, self.folder / "pipeline", self.rules if training else None)
@@ -227,7 +228,7 @@ class _Preparation:
         self.splits[split] = {**pairs.describe(), **writer.describe()}
 
     def _keep_raw(self, split: str, chunks: Iterable[Lines]) -> Iterator[Lines]:
-        """Write the raw lines that pass through."""
+        """Write the raw lines, and pass them on."""
         paths = [raw_path(self.folder, split, side) for side in SIDES]
         paths[0].parent.mkdir(exist_ok=True)
         with paths[0].open("wb") as source, paths[1].open("wb") as target:
@@ -237,7 +238,7 @@ class _Preparation:
                 yield chunk
 
     def _need_some(self, pairs: PairCount, corpora: list[Corpus]) -> None:
-        """Refuse training text of which nothing is left."""
+        """Refuse a split with no pairs left."""
         if pairs.kept:
             return
         reasons = describe_reasons(**dataclasses.asdict(self.rules))
@@ -246,7 +247,7 @@ class _Preparation:
         ]
         files = ", ".join(str(path) for corpus in corpora for path in corpus.files)
         raise DataError(
-            f"{files}: none of {pairs.read} training pairs is left: {', '.join(counts)}"
+            f"{files}: none of {pairs.read} training pairs are left: {', '.join(counts)}"
         )
 
     def _write_manifest(self, corpora: dict[str, list[Corpus]]) -> None:
@@ -278,20 +279,20 @@ def _load_like(folder: Path, config: PreprocessConfig) -> TextPipeline:
     if not folder.is_dir():
         raise DataError(f"--like {folder}: no such folder")
     if not (folder / "pipeline").is_dir():
-        raise DataError(f"--like {folder}: no run and no prepared folder: it has no pipeline")
+        raise DataError(f"--like {folder}: neither a run nor a prepared folder: it has no pipeline")
     pipeline = TextPipeline.load(folder / "pipeline")
     asked = config.source_lang, config.target_lang
     known = pipeline.source.language, pipeline.target.language
     if asked != known:
         raise OptionError(
-            f"--source-lang {asked[0]} and --target-lang {asked[1]}: "
+            f"--source-lang {asked[0]} and --target-lang {asked[1]}, but "
             f"--like {folder} translates {known[0]} to {known[1]}"
         )
     return pipeline
 
 
 def _describe_input(path: Path, pairs: int) -> dict[str, Any]:
-    """Return what the manifest says of a file of raw text, of which so many pairs were read."""
+    """Return the manifest entry of a raw text file; ``pairs`` is the number read from it."""
     mark = starts_with_mark(path)
     return {"path": str(path), **_digest(path), "byte_order_mark": mark, "pairs": pairs}
 

@@ -3,6 +3,7 @@ r"""Lines of text files, plain or compressed: split at "\n" alone, strict UTF-8.
 from __future__ import annotations
 
 import codecs
+import glob
 import gzip
 import itertools
 import lzma
@@ -16,7 +17,7 @@ from nmtflex.errors import DataError
 from nmtflex.text.visible import counted
 
 BLOCK = 1 << 20  # bytes read at once
-PACKED_BLOCK = 1 << 16  # of zst, which gives all that they unpack to at once
+PACKED_BLOCK = 1 << 16  # bytes of zst, each block unpacked at once
 SUFFIXES = ("", ".gz", ".xz", ".zst")
 STANDARD_INPUT = "standard input"  # its name in errors
 
@@ -25,65 +26,67 @@ def find_text(prefix: Path, lang: str) -> Path:
     """Return the file of a corpus prefix in a language: plain, gz, xz or zst, in this order.
 
     Raises:
-        DataError: There is none; says what was tried and which languages there are.
+        DataError: There is no such file; the message lists what was tried and what exists.
     """
     names = [f"{prefix.name}.{lang}{suffix}" for suffix in SUFFIXES]
-    for name in names:
-        if (path := prefix.with_name(name)).is_file():
-            return path
-    message = f"{prefix}: no file for language {lang!r}; tried {', '.join(names)}"
+    hint = ""
     if prefix.is_file():
-        message += (
-            "; give the prefix without the language, or --format aspec for a file in ASPEC's format"
+        hint = (
+            "give the prefix without the language, or --format aspec for a file in ASPEC's format"
         )
-    elif others := siblings(prefix):
-        message += f"; there is {', '.join(others)}"
-    elif not prefix.parent.is_dir():
-        message += f"; there is no folder {prefix.parent}"
-    raise DataError(message)
+    return find_packed(prefix, names, f"no file for language {lang!r}", hint)
+
+
+def find_packed(path: Path, names: list[str], problem: str, hint: str) -> Path:
+    """Return the first file that exists of some names beside ``path``.
+
+    Raises:
+        DataError: None exists; says the problem, the names and the hint, or else what exists.
+    """
+    for name in names:
+        if (file := path.with_name(name)).is_file():
+            return file
+    if not hint and not path.parent.is_dir():
+        hint = f"there is no folder {path.parent}"
+    elif not hint:
+        others = sorted(file.name for file in path.parent.glob(f"{glob.escape(path.name)}.*"))
+        hint = f"there is {', '.join(others)}" if others else ""
+    raise DataError(f"{path}: {problem}; tried {', '.join(names)}" + f"; {hint}" * bool(hint))
 
 
 def unread_beside(path: Path) -> list[Path]:
-    """Return the files of the same name, packed otherwise, that ``find_text`` did not choose."""
+    """Return the files with the same name but other packing, which ``find_text`` did not choose."""
     plain = path.with_suffix("") if path.suffix in SUFFIXES[1:] else path
     named = [plain.with_name(plain.name + suffix) for suffix in SUFFIXES]
     return [other for other in named if other != path and other.is_file()]
-
-
-def siblings(prefix: Path) -> list[str]:
-    """Return the names of the files that a prefix has, whatever follows the dot after it."""
-    if not prefix.parent.is_dir():
-        return []
-    start = prefix.name + "."
-    return sorted(path.name for path in prefix.parent.iterdir() if path.name.startswith(start))
 
 
 def read_lines(path: Path) -> Iterator[str]:
     r"""Yield a file's lines without "\n"; a byte-order mark at its start is dropped.
 
     Raises:
-        DataError: The file is missing, not UTF-8, holds NUL bytes, or is compressed and damaged.
+        DataError: The file is missing, not UTF-8, contains NUL bytes, or is compressed and damaged.
     """
     return _lines(_blocks(path), str(path))
 
 
 def read_stream(stream: BinaryIO, name: str = STANDARD_INPUT) -> Iterator[str]:
-    """Yield a binary stream's lines as ``read_lines`` does, each as soon as it is there.
+    """Yield a binary stream's lines as ``read_lines`` does, each as soon as it arrives.
 
     Raises:
-        DataError: The text is not UTF-8 or holds NUL bytes.
+        DataError: The text is not UTF-8 or contains NUL bytes.
     """
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
     return _lines(iter(partial(read, BLOCK), b""), name)
 
 
 def starts_with_mark(path: Path) -> bool:
-    """Say whether a text starts with a UTF-8 byte-order mark."""
+    """Whether a text starts with a UTF-8 byte-order mark."""
     return next(_blocks(path), b"").startswith(codecs.BOM_UTF8)
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Yield a file's bytes, decompressed; damage is an error that names the file."""
+    """Yield a file's bytes, decompressed; errors name the file."""
     kind = path.suffix.removeprefix(".") if path.suffix in SUFFIXES else ""
     try:
         if kind == "zst":
@@ -92,7 +95,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
         with _open(path, kind) as file:
             yield from iter(partial(file.read, BLOCK), b"")
     except EOFError as error:
-        raise DataError(f"{path}: truncated: the {kind} data end too early") from error
+        raise DataError(f"{path}: truncated: the {kind} data ends too early") from error
     except (lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path}: not a valid {kind} file: {error}") from error
     except OSError as error:
@@ -108,7 +111,7 @@ def _open(path: Path, kind: str) -> BinaryIO:
 
 
 def _zstd_blocks(path: Path) -> Iterator[bytes]:
-    """Yield decompressed bytes, frame by frame; zstandard's own reader takes truncated ones."""
+    """Yield decompressed bytes, frame by frame; zstandard's own reader accepts truncated ones."""
     import zstandard
 
     with path.open("rb") as file:
@@ -149,9 +152,9 @@ def _lines(blocks: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def _decode(data: bytes, name: str, before: int) -> Iterator[str]:
-    r"""Decode lines parted by "\n"; ``before`` is the number of lines before them.
+    r"""Decode lines separated by "\n"; ``before`` is the number of lines before them.
 
-    What stands before a fault is yielded first, so that a stream loses nothing that was good.
+    Lines before a fault are yielded first, so that a stream loses no valid line.
     """
     fault = data.find(b"\0")
     try:
@@ -168,7 +171,7 @@ def _decode(data: bytes, name: str, before: int) -> Iterator[str]:
     where = f"{name}:{before + line}"
     if data[fault] == 0:
         raise DataError(
-            f"{where}: NUL byte at column {column}; the file is not plain text, or is UTF-16: "
+            f"{where}: NUL byte at column {column}; the file is not plain text, or it is UTF-16: "
             f"convert it with iconv"
         )
     raise DataError(
@@ -178,7 +181,7 @@ def _decode(data: bytes, name: str, before: int) -> Iterator[str]:
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield the lines of two parallel files side by side.
+    """Yield the lines of two parallel files in pairs.
 
     Raises:
         DataError: One has fewer lines than the other, or cannot be read.

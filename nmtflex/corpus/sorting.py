@@ -1,7 +1,7 @@
-"""The pairs of a large corpus sorted by length: counting instead of comparing.
+"""The pairs of a large corpus sorted by length, by counting instead of comparing.
 
-Pairs of the same lengths come in random order. Shuffling all pairs before they are sorted gives the
-same, but reads memory all over the place: twenty million pairs would take several times as long.
+Pairs of equal lengths come in random order. Shuffling all pairs before sorting gives the same
+result, but with random memory access: 20 million pairs would take several times as long.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Counts = NDArray[np.int64]
 def shuffled_by_length(
     source: Numbers, target: Numbers, draw: np.random.Generator
 ) -> tuple[Numbers, Counts]:
-    """Sort the pairs with a source by width, target and source, those alike in random order.
+    """Sort the pairs with a source by width, target and source, equal ones in random order.
 
-    The width is that of the longer side, the target counted with one special more.
+    The width is the length of the longer side, with one special token added to the target.
 
     Args:
         source: Tokens of each source, [P].
         target: Tokens of each target, [P].
-        draw: Where random numbers come from.
+        draw: Random number generator.
 
     Returns:
         Numbers of pairs, and how many have each width from 0 on.
@@ -65,7 +65,7 @@ def _place(source, target, groups, pairs):  # type: ignore[no-untyped-def]
 
 @entry()
 def _shuffle(pairs, sizes, seed):  # type: ignore[no-untyped-def]
-    """Shuffle the pairs of each group, which lie one group after the other."""
+    """Shuffle the pairs of each group; groups are contiguous."""
     low, high = np.uint32(seed), np.uint32(seed >> 32)
     first = 0
     for size in sizes:

@@ -1,10 +1,9 @@
-"""What is known of a split while it is written: its stores, and the counts for the manifest."""
+"""A split being written: its stores, and the counts for the manifest."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -30,7 +29,7 @@ class PairCount:
         self.dropped.update(chunk.dropped)
 
     def drop(self, reason: str, count: int) -> None:
-        """Count pairs that seemed kept as dropped."""
+        """Count pairs as dropped that ``add`` counted as kept."""
         self.kept -= count
         self.dropped[reason] += count
 
@@ -40,18 +39,18 @@ class PairCount:
         return self.kept + self.dropped.total()
 
     def describe(self) -> dict[str, Any]:
-        """Return what the manifest says."""
+        """Return the manifest entry."""
         dropped = {reason: self.dropped[reason] for reason in REASONS}
         return {"read": self.read, "kept": self.kept, "dropped": dropped}
 
 
 class SplitWriter:
-    """Writes both stores of a split and counts what goes into them; use as a context manager.
+    """Writes both stores of a split and counts their tokens; use as a context manager.
 
     Args:
         folder: The prepared folder.
         split: "train", "valid" or "test".
-        pipeline: Whose vocabularies the ids belong to.
+        pipeline: Its vocabularies define the ids.
     """
 
     def __init__(self, folder: Path, split: str, pipeline: TextPipeline) -> None:
@@ -65,7 +64,7 @@ class SplitWriter:
         ]
 
     def append(self, side: int, ids: npt.NDArray[Any], lengths: npt.ArrayLike) -> None:
-        """Append sentences to one side: ids one sentence after the other, ids in each."""
+        """Append sentences to one side: concatenated ids, and the number of ids in each."""
         lengths = np.asarray(lengths, np.int64)
         counts = self._counts[side]
         counts["tokens"] += len(ids)
@@ -74,17 +73,12 @@ class SplitWriter:
         self._writers[side].append(ids, lengths)
 
     def describe(self) -> dict[str, Any]:
-        """Return what the manifest says of each side: tokens are ids, without begin and end."""
+        """Return the manifest entry of each side; begin and end are not counted as tokens."""
         return dict(zip(SIDES, self._counts, strict=True))
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         for writer in self._writers:
             writer.close()

@@ -1,6 +1,6 @@
-"""Token ids on disk, read where they are asked for, so that a corpus larger than memory trains.
+"""Token ids on disk, read on demand, so that a corpus may be larger than memory.
 
-A split's side is two files: ``train.source.bin``, all ids one after the other (uint16 where the
+Each side of a split is two files: ``train.source.bin``, all ids concatenated (uint16 if the
 vocabulary fits, else uint32), and ``train.source.offsets`` (int64): sentence i is
 ``bin[offsets[i]:offsets[i + 1]]``. Both are little-endian without a header.
 """
@@ -13,7 +13,6 @@ import os
 import weakref
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -30,7 +29,7 @@ SIDES: tuple[Side, Side] = ("source", "target")
 SPLITS = ("train", "valid", "test")
 ID_TYPES = ("<u2", "<u4")
 MANIFEST = "manifest.json"
-LONGEST = (1 << 31) - 1  # tokens of a sentence
+LONGEST = (1 << 31) - 1  # maximum tokens of a sentence
 BLOCK = 1 << 20  # sentences whose lengths are read at once
 
 
@@ -58,8 +57,8 @@ class StoreWriter:
         """Append sentences.
 
         Args:
-            ids: Their ids, one sentence after the other.
-            lengths: Ids in each sentence.
+            ids: Their ids, concatenated.
+            lengths: Number of ids in each sentence.
         """
         self._tokens.write(np.asarray(ids, self._dtype).tobytes())
         ends = self._end + np.cumsum(np.asarray(lengths, "<i8"))
@@ -67,27 +66,22 @@ class StoreWriter:
         self._end = int(ends[-1]) if len(ends) else self._end
 
     def close(self) -> None:
-        """Write what is still in buffers."""
+        """Flush and close the files."""
         self._tokens.close()
         self._offsets.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
 
 class TokenStore:
     """The sentences of one side of one split.
 
-    Each is read from the files when it is asked for: in a memory map every page once touched would
-    count as memory of this process, until all of the corpus is.
+    Each is read from the files on demand: with a memory map, every page once touched would count as
+    memory of this process, and in the end the whole corpus would.
 
     Args:
         base: Path without ``.bin`` and ``.offsets``.
@@ -95,8 +89,8 @@ class TokenStore:
         size: Entries of the vocabulary; every id read must be below it.
 
     Raises:
-        DataError: The files do not belong together. What would need reading all of them is found
-            where it is read: a sentence whose end is before its start, and an id that is none.
+        DataError: The files do not belong together. A sentence that ends before it starts, or an
+            id outside the vocabulary, raises only when it is read.
     """
 
     def __init__(self, base: Path, dtype: str, size: int = 1 << 32) -> None:
@@ -113,7 +107,7 @@ class TokenStore:
         return len(self._offsets) - 1
 
     def __getitem__(self, index: int) -> npt.NDArray[Any]:
-        """Return a sentence's ids, without begin and end; [length], not to be written to.
+        """Return a sentence's ids [length], without begin and end; read-only.
 
         Raises:
             DataError: The sentence is damaged.
@@ -131,10 +125,10 @@ class TokenStore:
 
     @cached_property
     def lengths(self) -> npt.NDArray[np.int32]:
-        """Ids in each sentence, [len(self)]; four bytes a sentence.
+        """Number of ids in each sentence, [len(self)]; 4 bytes a sentence.
 
         Raises:
-            DataError: A sentence would end before it starts.
+            DataError: A sentence ends before it starts.
         """
         lengths = np.empty(len(self), np.int32)
         for first in range(0, len(self), BLOCK):
@@ -150,7 +144,7 @@ class TokenStore:
 
 
 class _Numbers:
-    """The whole numbers of a file; it stays open as long as this object lives."""
+    """The integers of a file, which stays open as long as this object lives."""
 
     def __init__(self, path: Path, dtype: str) -> None:
         self._path = path
@@ -163,7 +157,8 @@ class _Numbers:
         size = os.fstat(self._file).st_size
         if size % self._dtype.itemsize:
             raise DataError(
-                f"{path}: {size:,} bytes are no whole numbers; prepare the folder again"
+                f"{path}: {size:,} bytes are not a multiple of {self._dtype.itemsize}; prepare the "
+                f"folder again"
             )
         self._count = size // self._dtype.itemsize
 
@@ -171,25 +166,20 @@ class _Numbers:
         return self._count
 
     def read(self, start: int, count: int = 1) -> npt.NDArray[Any]:
-        """Return ``count`` numbers from ``start`` on, all of them inside the file.
+        """Return ``count`` numbers from ``start`` on, all inside the file.
 
         Raises:
-            DataError: The file was cut short since it was opened.
+            DataError: The file was truncated after it was opened.
         """
         width = self._dtype.itemsize
         data = os.pread(self._file, count * width, start * width)
         if len(data) < count * width:
-            raise DataError(f"{self._path}: cut short while it was read; prepare the folder again")
+            raise DataError(f"{self._path}: truncated while it was read; prepare the folder again")
         return np.frombuffer(data, self._dtype)
 
 
 class PreparedCorpus:
-    """A prepared folder; make it with ``open_prepared``.
-
-    Args:
-        folder: Where it is.
-        manifest: Its manifest.
-    """
+    """A prepared folder with its manifest; made by ``open_prepared``."""
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder = folder
@@ -203,17 +193,17 @@ class PreparedCorpus:
 
     @property
     def splits(self) -> list[str]:
-        """Names of the splits there are, of train, valid and test."""
+        """Names of its splits, of train, valid and test."""
         return list(self.manifest["splits"])
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 that changes with any file of the folder, and not with where it was made."""
+        """SHA-256 that changes with any file of the folder, but not with its location."""
         files = json.dumps(self.manifest["files"], sort_keys=True)
         return hashlib.sha256(files.encode()).hexdigest()
 
     def store(self, split: str, side: Side) -> TokenStore:
-        """Return the ids of one side of a split; the same object again, which keeps the lengths.
+        """Return the ids of one side of a split; always the same object, which caches the lengths.
 
         Raises:
             DataError: There is no such split, or its files do not belong together.
@@ -230,7 +220,7 @@ class PreparedCorpus:
         sizes = {(self.folder / f"{split}.{one}.offsets").stat().st_size for one in SIDES}
         if len(sizes) > 1:
             raise DataError(
-                f"{self.folder}: {split} has other numbers of sentences on its two sides; "
+                f"{self.folder}: {split} has different numbers of sentences on its two sides; "
                 f"prepare the folder again"
             )
         return store
@@ -244,7 +234,7 @@ class PreparedCorpus:
         self._need(split)
         path = raw_path(self.folder, split, side)
         if split == "train":
-            raise DataError(f"{self.folder}: keeps no raw text of train, only of valid and test")
+            raise DataError(f"{self.folder}: has no raw text of train, only of valid and test")
         return list(read_lines(path))
 
     def _need(self, split: str) -> None:
@@ -253,7 +243,7 @@ class PreparedCorpus:
 
 
 def raw_path(folder: Path, split: str, side: Side) -> Path:
-    """Return where a prepared folder or a run keeps raw text."""
+    """Return the path of raw text in a prepared folder or a run."""
     return folder / "raw" / f"{split}.{side}.txt"
 
 
@@ -261,14 +251,14 @@ def open_prepared(path: Path | str) -> PreparedCorpus:
     """Open a prepared folder.
 
     Raises:
-        DataError: It is missing, no prepared folder, of a newer format, or a file of it is missing
-            or has not the size it was written with.
+        DataError: It is missing, is not a prepared folder, or has a newer format, or one of its
+            files is missing or differs in size from what was written.
     """
     folder = Path(path)
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; make it with nmtflex preprocess")
     if not (folder / MANIFEST).is_file():
-        raise DataError(f"{folder}: no prepared folder: it has no {MANIFEST}")
+        raise DataError(f"{folder}: not a prepared folder: it has no {MANIFEST}")
     check_plain(folder, DataError)
     manifest = read_json(folder / MANIFEST, DataError)
     number = manifest.get("format")
@@ -293,24 +283,24 @@ def open_prepared(path: Path | str) -> PreparedCorpus:
 
 
 def _manifest_fault(manifest: dict[str, Any]) -> str | None:
-    """Return what is wrong with a manifest: names and numbers in it are used as they are."""
+    """Return what is wrong with a manifest, whose names and numbers are used unchecked later."""
     splits, files = manifest.get("splits"), manifest.get("files")
     if not isinstance(splits, dict) or not isinstance(files, dict):
         return "no splits, or no files"
     for name, split in splits.items():
         if name not in SPLITS:
-            return f"{name!r} is no split"
+            return f"{name!r} is not a split"
         for side in SIDES:
             about = split.get(side) if isinstance(split, dict) else None
             if not isinstance(about, dict) or about.get("dtype") not in ID_TYPES:
-                return f"no type of the ids of {name}.{side}"
+                return f"no id type of {name}.{side}"
             missing = {f"{name}.{side}.bin", f"{name}.{side}.offsets"} - set(files)
             if missing:
-                return f"no entry of {min(missing)}"
+                return f"no entry for {min(missing)}"
     for name, entry in files.items():
         if not isinstance(entry, dict) or type(entry.get("bytes")) is not int:
             return f"no size of {name!r}"
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\0" in name:
-            return f"{name!r} is no file inside the folder"
+            return f"{name!r} is not a file inside the folder"
     return None

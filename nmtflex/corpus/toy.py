@@ -1,11 +1,11 @@
 """The toy corpus: English and Japanese sentences drawn together from a small grammar.
 
 The grammar and its words are the text files of ``data/toy``; ``data/README.md`` says how to read
-and extend them. A rule holds a template a side over the same slots, so both sentences come from one
-derivation and differ in order, in number of words and in form. An English sentence has one Japanese
-rendering, so that a model can learn the corpus without error.
+and extend them. A rule has one template a side over the same slots, so both sentences come from one
+derivation and differ in order, number of words and form. An English sentence has one Japanese
+rendering, so a model can learn the corpus without error.
 
-The grammar spans some 10^11 sentences over about 330 words a side; 4 to some 25 words are one.
+The grammar spans about 10^11 sentences of 4 to about 25 words, over about 330 words a side.
 """
 
 from __future__ import annotations
@@ -25,27 +25,29 @@ from nmtflex.errors import DataError, OptionError
 LANGUAGES = ("en", "ja")
 
 _SLOT = re.compile(r"\{(\w+)(?:\.(\w+|\*))?\}")
-_PATIENCE = 5_000  # draws in a row without a new sentence, after which the grammar is exhausted
+_PATIENCE = 5_000  # draws in a row without a new sentence; then the grammar is exhausted
 
-Asked = frozenset[tuple[str, str]]  # (side, form) that the templates around a slot need of it
-Arguments = tuple[tuple[str, str], ...]  # field and value that a slot demands of its item
+Asked = frozenset[
+    tuple[str, str]
+]  # (side, form) pairs that the surrounding templates need of a slot
+Arguments = tuple[tuple[str, str], ...]  # fields and values that a slot requires of its item
 
 
 class Slot(NamedTuple):
-    """A place in a template: the slot's name and the form asked of it (``*``: the whole's)."""
+    """A place in a template: the slot's name and the form needed (``*``: the whole's)."""
 
     name: str
     form: str
 
 
 class Condition(NamedTuple):
-    """What a slot demands of a field of its item.
+    """What a slot requires of a field of its item.
 
     Args:
         field: The field.
-        owner: ``my``, or an earlier slot, whose field ``values[0]`` says the value; "" for values
-            written out.
-        values: The values to choose from; none if the field must only be there.
+        owner: ``my``, or an earlier slot, whose field ``values[0]`` gives the value; "" for literal
+            values.
+        values: The values to choose from; none if the field must only exist.
     """
 
     field: str
@@ -69,7 +71,7 @@ class Item(NamedTuple):
     weight: float
 
     def template(self, side: str, form: str) -> list[str | Slot] | None:
-        """Return what the item says in a form, or None if it lacks the form."""
+        """Return the item's template of a form, or None if it lacks the form."""
         forms = self.templates[side]
         if form in forms:
             return forms[form]
@@ -80,7 +82,7 @@ class Item(NamedTuple):
         return whole if hands_down else None
 
     def meets(self, arguments: Arguments) -> bool:
-        """Say whether the item suits; a rule that lacks a field takes any value of it."""
+        """Whether the item fits; a rule without a field accepts any value of it."""
         for field, value in arguments:
             own = self.fields.get(field)
             if own is None and self.slots:
@@ -91,7 +93,7 @@ class Item(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A derivation: an item, what was demanded of it, and what fills its slots."""
+    """A derivation: an item, what was required of it, and what fills its slots."""
 
     item: Item
     arguments: dict[str, str]
@@ -110,11 +112,11 @@ class Node(NamedTuple):
 
 
 class _DeadEndError(Exception):
-    """Nothing (left) fills a slot; the sentence is drawn anew."""
+    """Nothing (left) fills a slot; the sentence is drawn again."""
 
 
 class Grammar:
-    """A synchronous grammar: a symbol's items, of which one is drawn by weight.
+    """A synchronous grammar: one item of each symbol is drawn by weight.
 
     Args:
         symbols: The items of each symbol; ``sentence`` is where a derivation starts.
@@ -129,13 +131,14 @@ class Grammar:
         """Read all TOML files of a folder.
 
         Raises:
-            DataError: No such folder, no TOML, or a rule that names an unknown symbol or slot.
+            DataError: The folder is missing, a file is not TOML, or a rule names an unknown symbol
+                or slot.
         """
         symbols: dict[str, list[Item]] = {}
         agreement: dict[str, dict[str, str]] = {}
         paths = sorted(folder.glob("*.toml"))
         if not paths:
-            raise DataError(f"{folder}: no grammar (*.toml) there; install nmtflex again")
+            raise DataError(f"{folder}: contains no grammar (*.toml); install nmtflex again")
         for path in paths:
             try:
                 tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -154,10 +157,10 @@ class Grammar:
         return cls(symbols)
 
     def draw(self, rng: random.Random) -> Pair:
-        """Draw a sentence and its translation; no word stands in it twice.
+        """Draw a sentence and its translation; no word occurs in it twice.
 
         Raises:
-            DataError: Draw after draw came to a slot that nothing fills.
+            DataError: Every draw reached a slot that nothing fills.
         """
         asked = frozenset((side, "") for side in LANGUAGES)
         for _ in range(_PATIENCE):
@@ -170,13 +173,13 @@ class Grammar:
         rules = len(self.symbols["sentence"])
         raise DataError(
             f"the toy grammar made no sentence in {_PATIENCE:,} draws from {rules} rules; "
-            f"no word has the fields and forms that they ask for"
+            f"no word has the fields and forms they need"
         )
 
     def _derive(
         self, symbol: str, arguments: Arguments, asked: Asked, rng: random.Random, used: set[int]
     ) -> Node:
-        """Draw an item of a symbol that suits, and fill its slots in their order."""
+        """Draw a fitting item of a symbol, and fill its slots in order."""
         items, weights = self._candidates(symbol, arguments, asked)
         if not items:
             raise _DeadEndError
@@ -195,7 +198,7 @@ class Grammar:
     def _candidates(
         self, symbol: str, arguments: Arguments, asked: Asked
     ) -> tuple[list[Item], list[float]]:
-        """Return the items that suit and have the forms asked for, and their weights summed up."""
+        """Return the items that fit and have the forms needed, and their cumulative weights."""
         key = (symbol, arguments, asked)
         if key not in self._suitable:
             items = [
@@ -209,7 +212,7 @@ class Grammar:
 
     @staticmethod
     def _demands(query: Query, node: Node, rng: random.Random) -> list[tuple[str, str]]:
-        """Give a slot's conditions their values in this derivation."""
+        """Return the values of a slot's conditions in this derivation."""
         demands = []
         for field, owner, values in query.conditions:
             if owner == "my":
@@ -226,7 +229,7 @@ class Grammar:
 
 
 def _needs(item: Item, name: str, asked: Asked) -> Asked:
-    """Return the forms that an item's templates need of one slot, when it is asked for its own."""
+    """Return the forms that an item's templates need of one slot, given the forms asked."""
     return frozenset(
         (side, form if part.form == "*" else part.form)
         for side, form in asked
@@ -236,14 +239,14 @@ def _needs(item: Item, name: str, asked: Asked) -> Asked:
 
 
 def _listed(value: Any) -> tuple[str, ...]:
-    """Return a field's values: none, the one, or those of its list."""
+    """Return a field's values as a tuple."""
     if value is None:
         return ()
     return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _read_item(table: dict[str, Any], place: str) -> Item:
-    """Make a rule or a word of its TOML table."""
+    """Read a rule or a word from its TOML table."""
     fields = dict(table)
     if missing := [side for side in LANGUAGES if side not in fields]:
         raise DataError(f"{place}: no {missing[0]!r}")
@@ -284,7 +287,7 @@ def _read_query(text: str) -> Query:
 
 
 def _check_symbols(symbols: dict[str, list[Item]], folder: Path) -> None:
-    """Refuse a grammar whose rules name what is not there."""
+    """Refuse a grammar whose rules name unknown symbols."""
     items = itertools.chain.from_iterable(symbols.values())
     asked = {query.symbol for item in items for query in item.slots.values()}
     if unknown := sorted((asked | {"sentence"}) - set(symbols)):
@@ -303,14 +306,14 @@ def generate_toy(
     grammar: Grammar | None = None,
     progress: OnProgress = lambda *_: None,
 ) -> Splits:
-    """Draw the splits: no English and no Japanese sentence stands in two pairs, whatever the split.
+    """Draw the splits: no English or Japanese sentence occurs in two pairs, in any split.
 
-    Test and validation are drawn first, so they stay as they are when ``--train`` alone changes.
+    Test and validation are drawn first, so they do not change when only ``--train`` changes.
 
     Args:
         config: What to draw.
-        grammar: What from, instead of the toy grammar.
-        progress: Called with what is being done and how many pairs are done.
+        grammar: Replaces the toy grammar.
+        progress: Called with the stage and the pairs done.
 
     Raises:
         OptionError: The grammar has no more sentences.
@@ -327,7 +330,7 @@ def generate_toy(
 
 
 def _draw_new(grammar: Grammar, seen: tuple[set[str], set[str]], rng: random.Random) -> Pair:
-    """Draw a pair of which neither side was seen before."""
+    """Draw a pair whose sides are both new."""
     for _ in range(_PATIENCE):
         source, target = grammar.draw(rng)
         if source not in seen[0] and target not in seen[1]:

@@ -1,7 +1,7 @@
 """The training words of one side: counted, cut into subwords, and turned into stores of ids.
 
-The first pass numbers the distinct words as they come and writes those numbers to a temporary
-store. What follows is then done once a distinct word and, for the running text, by numpy.
+The first pass numbers the distinct words in order of appearance and writes the numbers to a
+temporary store. Later steps run once a distinct word and, for the running text, in numpy.
 """
 
 from __future__ import annotations
@@ -33,11 +33,7 @@ def numbering() -> defaultdict[str, int]:
 
 
 class WordStore:
-    """The running words of one side, as numbers on disk, and the distinct words in memory.
-
-    Args:
-        base: Path of the temporary store.
-    """
+    """The running words of one side as numbers in a temporary store, distinct words in memory."""
 
     def __init__(self, base: Path) -> None:
         self._base = base
@@ -47,7 +43,7 @@ class WordStore:
         self.totals: Integers = np.empty(0, np.int64)  # how often each word was seen, once closed
 
     def append(self, text: str, lengths: list[int]) -> None:
-        """Add sentences: all their words joined by spaces, and the words in each."""
+        """Add sentences: all their words joined by spaces, and the number of words in each."""
         words = text.split(" ") if text else []
         ids = np.fromiter(map(self._numbers.__getitem__, words), np.uint32, len(words))
         self._writer.append(ids, lengths)
@@ -58,7 +54,7 @@ class WordStore:
         self._count()
 
     def drop(self, sentences: Integers) -> None:
-        """Leave sentences out from now on, and count the words of the others.
+        """Leave out sentences from now on, and count the words of the others.
 
         Args:
             sentences: Their numbers, from 0, ascending.
@@ -77,10 +73,10 @@ class WordStore:
         return self._numbers.keys()
 
     def counts_in(self, sentences: Integers) -> dict[str, int]:
-        """Return how often each word was seen in some sentences; words not seen are left out.
+        """Return the counts of the words in some sentences, without words that do not occur.
 
         Args:
-            sentences: Their numbers, from 0, ascending; before any is dropped.
+            sentences: Their numbers, from 0, ascending; call before ``drop``.
         """
         totals, first = np.zeros(len(self._numbers), np.int64), 0
         for ids, lengths in self._blocks():
@@ -92,7 +88,7 @@ class WordStore:
         return dict(compress(zip(self.words, totals.tolist(), strict=True), totals))
 
     def longer_than(self, limit: int, pieces: Pieces) -> Integers:
-        """Return the numbers of the sentences of more than ``limit`` subwords, for ``drop``."""
+        """Return the numbers of the sentences with more than ``limit`` subwords, for ``drop``."""
         found, first = [np.empty(0, np.int64)], 0
         for words, lengths in self._blocks():
             _, sizes = _measure(pieces.sizes[words], lengths)
@@ -101,18 +97,18 @@ class WordStore:
         return np.concatenate(found)
 
     def convert(self, pieces: Pieces, vocabulary: Vocabulary) -> Iterator[tuple[Any, Any]]:
-        """Yield (ids, lengths) of blocks of sentences, encoded."""
+        """Yield (ids, lengths) of blocks of encoded sentences."""
         flat = pieces.ids(vocabulary)
         for words, lengths in self._blocks():
             sizes = pieces.sizes[words]
             ends, totals = _measure(sizes, lengths)
-            # Word w's ids are flat[starts[w] : starts[w] + sizes[w]]; list all those places.
+            # Word w's ids are flat[starts[w] : starts[w] + sizes[w]]; list all these places.
             places = np.repeat(pieces.starts[words] - (ends - sizes), sizes)
             places += np.arange(len(places))
             yield flat[places], totals
 
     def _blocks(self) -> Iterator[tuple[npt.NDArray[np.uint32], Integers]]:
-        """Yield (word numbers, words in each sentence) of blocks of sentences not dropped."""
+        """Yield (word numbers, words in each sentence) of blocks of kept sentences."""
         name, first = self._base.name, 0
         with (
             self._base.with_name(name + ".bin").open("rb") as tokens,
@@ -130,13 +126,13 @@ class WordStore:
                 last, first = ends[-1:], first + len(ends)
 
     def _dropped_of(self, first: int, count: int) -> Integers:
-        """Return which of ``count`` sentences from ``first`` on are dropped, counted from there."""
+        """Return which of ``count`` sentences from ``first`` on are dropped, counted from it."""
         start, stop = np.searchsorted(self._dropped, (first, first + count))
         return self._dropped[start:stop] - first
 
 
 def _measure(sizes: Integers, lengths: Integers) -> tuple[Integers, Integers]:
-    """Return the subwords up to each word's end, and those of each sentence.
+    """Return the number of subwords up to each word's end, and in each sentence.
 
     Args:
         sizes: Subwords of each word.
@@ -152,8 +148,8 @@ class Pieces:
 
     Args:
         words: The words of one side.
-        bpe: What cuts them, or None to leave them whole.
-        numbers: Numbers of the distinct subwords; shared by two sides to make them joint.
+        bpe: Splits them; None leaves them whole.
+        numbers: Numbers of the distinct subwords; two sides share them for joint vocabularies.
     """
 
     def __init__(self, words: WordStore, bpe: BPE | None, numbers: defaultdict[str, int]) -> None:
@@ -170,12 +166,12 @@ class Pieces:
         self._words = words
 
     def counts(self) -> Integers:
-        """Return how often each subword was seen, by its number."""
+        """Return the count of each subword, by its number."""
         # Floats hold counts exactly up to 2^53.
         weights = np.repeat(self._words.totals, self.sizes)
         totals = np.bincount(self._flat, weights, len(self.numbers))
         return totals.astype(np.int64)
 
     def ids(self, vocabulary: Vocabulary) -> npt.NDArray[np.uint32]:
-        """Return the vocabulary's ids of all words' subwords, one word after the other."""
+        """Return the vocabulary's ids of all words' subwords, concatenated."""
         return np.array(vocabulary.ids(self.numbers), np.uint32)[self._flat]

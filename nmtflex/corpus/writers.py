@@ -1,4 +1,4 @@
-"""Text files to write: packed as their ending says, and without half a line on a full disk."""
+"""Writing text files: packed by their suffix, and without half a line on a full disk."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import BinaryIO, cast
 from nmtflex.files import name_file
 
 BLOCK = 1 << 16  # bytes read at once from the end of a file
-OUTPUT = Path("/dev/fd/1")  # standard output as a file, where it is one
+OUTPUT = Path("/dev/fd/1")  # standard output as a file, if it is one
 STANDARD_OUTPUT = "standard output"  # its name in errors
 
 
 @contextlib.contextmanager
 def packed(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
-    """Yield what writes to a file, packed as ``.gz``, ``.xz`` or ``.zst`` where it ends so."""
+    """Yield a writer to a file, which packs it for a suffix ``.gz``, ``.xz`` or ``.zst``."""
     if suffix == ".gz":
         with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as out:  # the same text, the same bytes
             yield cast(BinaryIO, out)
@@ -40,11 +40,11 @@ def packed(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def open_lines(path: Path | None) -> Iterator[BinaryIO]:
-    """Open a file for lines, or standard output, as bytes; a file's ending says how it is packed.
+    """Open a file for lines, or standard output, as bytes; a file's suffix says how it is packed.
 
     Raises:
-        OSError: What the system says, with the name of the file. Where it is not packed, the line
-            that was being written is cut off: what is left are whole lines.
+        OSError: The system's error, with the file's name. Unless the file is packed, the line being
+            written is cut off, so that only whole lines are left.
     """
     file = sys.stdout.buffer if path is None else path.open("wb")
     start = _size(file)
@@ -57,7 +57,7 @@ def open_lines(path: Path | None) -> Iterator[BinaryIO]:
     except OSError as error:
         name_file(error, STANDARD_OUTPUT if path is None else path)
         if path is not None:
-            cast(io.BufferedWriter, file).raw.close()  # what it still holds is lost
+            cast(io.BufferedWriter, file).raw.close()  # what is buffered is lost
         if start is not None and (path is None or path.suffix not in (".gz", ".xz", ".zst")):
             with contextlib.suppress(OSError):
                 _cut_half_line(OUTPUT if path is None else path, start)
@@ -68,7 +68,7 @@ def open_lines(path: Path | None) -> Iterator[BinaryIO]:
 
 
 def _size(file: BinaryIO) -> int | None:
-    """Return the bytes of an open file; None of what is no regular file."""
+    """Return the size of an open file in bytes; None if it is not a regular file."""
     try:
         found = os.fstat(file.fileno())
     except (OSError, ValueError):  # a test's

@@ -6,12 +6,12 @@ has the probability ::
     p(r) = c / (r + 2.7)^s
 
 with s near 1 for natural languages. A word is a stem of one or more syllables, such as "ta" or
-"kori", and an ending of consonants; onsets and vowels differ in how often they come, and frequent
-words are short. As a stem ends in its last vowel, different parts make different words.
+"kori", and an ending of consonants; onsets and vowels differ in frequency, and frequent words are
+short. A stem ends in a vowel, so different parts make different words.
 
 The target is a function of the source: each word becomes another one, syllable by syllable and
-ending for ending, so that what is known of a word's parts serves for rare words; and the words of a
-sentence change places two by two: 1 2 3 4 5 comes out as 2 1 4 3 5.
+ending by ending, so that what is learned of a word's parts carries over to rare words; and the
+words of a sentence are swapped in pairs: 1 2 3 4 5 becomes 2 1 4 3 5.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from nmtflex.corpus.parallel import OnProgress, describe_split, open_splits
 
 LANGUAGES = ("src", "tgt")
 OFFSET = 2.7  # Mandelbrot's, for English
-BLOCK = 1 << 15  # pairs made at once
-GUIDES = 4  # entries a word of the table that finds words
+BLOCK = 1 << 15  # pairs generated at once
+GUIDES = 4  # entries a word in the lookup table
 
-# Each onset with each vowel is a syllable; the first ones come most often.
+# Each onset with each vowel is a syllable; the first ones are most frequent.
 ONSETS = (
     ("t", "n", "r", "s", "l", "k", "d", "m", "p", "b", "v", "g", "f", "st", "tr", "h", "pr", "kr"),
     ("k", "m", "y", "n", "h", "r", "w", "z", "sh", "g", "ch", "j", "ts", "b", "ky", "d", "my", "p"),
@@ -41,22 +41,22 @@ ENDINGS = (
 )
 MOST_SYLLABLES = 8
 
-Words = NDArray[np.int64]  # numbers of words, the most frequent one's is 0
+Words = NDArray[np.int64]  # numbers of words; 0 is the most frequent
 
 
 class Spelling(NamedTuple):
-    """All words of a side, each with a blank after it, one after the other."""
+    """All words of a side, concatenated, each with a space after it."""
 
     text: NDArray[np.uint8]
     starts: NDArray[np.int64]
-    sizes: NDArray[np.int64]  # letters of each word, and the blank
+    sizes: NDArray[np.int64]  # letters of each word, and the space
 
     def lines(self, words: Words, lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Write sentences, a line each, as UTF-8.
 
         Args:
             words: All their words.
-            lengths: Words of each sentence, at least one.
+            lengths: Number of words in each sentence, at least 1.
         """
         sizes = self.sizes[words]
         ends = np.cumsum(sizes)
@@ -68,10 +68,10 @@ class Spelling(NamedTuple):
 
 
 class Law:
-    """Draws words of a given frequency.
+    """Draws words by Zipf's and Mandelbrot's law.
 
     Args:
-        types: Different words.
+        types: Number of distinct words.
         exponent: Zipf's s.
     """
 
@@ -80,7 +80,7 @@ class Law:
         self.probabilities = weights / weights.sum()
         self._ends = np.cumsum(self.probabilities)
         self._ends[-1] = 1.0
-        # Where in the table of words to begin looking: much faster than bisection.
+        # Where to begin looking in the table of words: much faster than bisection.
         grid = np.arange(GUIDES * types) / (GUIDES * types)
         self._guides = np.searchsorted(self._ends, grid, side="right")
 
@@ -100,13 +100,13 @@ def generate_zipf(config: GenerateZipfConfig, progress: OnProgress = lambda *_: 
 
     Args:
         config: What to write and where.
-        progress: Called with what is being done and how many pairs are done.
+        progress: Called with the stage and the pairs done.
 
     Returns:
         A line about each split.
 
     Raises:
-        DataError: Files of a split are there already, or ``--out`` is no folder.
+        DataError: Files of a split already exist, or ``--out`` is not a folder.
     """
     sizes = {"train": config.train, "valid": config.valid, "test": config.test}
     described = []
@@ -133,7 +133,7 @@ def generate_zipf(config: GenerateZipfConfig, progress: OnProgress = lambda *_: 
 
 
 def exchange(words: Words, lengths: NDArray[np.int64]) -> Words:
-    """Let the words of each sentence change places two by two; an odd last one stays."""
+    """Swap the words of each sentence in pairs; an odd last one stays."""
     last = np.repeat(np.cumsum(lengths), lengths) - 1  # of the sentence that a word is in
     place = np.arange(len(words))
     odd = (place - (last + 1 - np.repeat(lengths, lengths))) % 2
@@ -141,9 +141,9 @@ def exchange(words: Words, lengths: NDArray[np.int64]) -> Words:
 
 
 def spell(types: int, rng: np.random.Generator) -> tuple[Spelling, Spelling]:
-    """Make the words of both sides, short ones first."""
+    """Spell the words of both sides, short ones first."""
     stems = make_stems(types // 3 + len(ENDINGS[0]), rng)
-    # A word is the more frequent, the more frequent its parts.
+    # The more frequent its parts, the more frequent a word.
     parts = np.arange(1, len(stems) + 1)[:, None] * np.arange(1, len(ENDINGS[0]) + 1)
     chosen = np.argsort(parts, axis=None, kind="stable")[:types]
     stem, ending = np.divmod(chosen, len(ENDINGS[0]))
@@ -152,10 +152,10 @@ def spell(types: int, rng: np.random.Generator) -> tuple[Spelling, Spelling]:
 
 
 def make_stems(count: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Draw different stems, short ones first.
+    """Draw distinct stems, short ones first.
 
     Returns:
-        [count, MOST_SYLLABLES]: numbers of syllables, from 1; 0 after a stem's end.
+        [count, MOST_SYLLABLES]: syllable numbers, from 1; 0 after a stem's end.
     """
     onsets, vowels = (_falling(len(parts[0])) for parts in (ONSETS, VOWELS))
     likely = np.outer(onsets, vowels).ravel()
@@ -163,7 +163,7 @@ def make_stems(count: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     while len(drawn) < count:
         place = len(drawn) + np.arange(count)
         syllables = 1 + rng.choice(len(likely), (count, MOST_SYLLABLES), p=likely).astype(np.uint8)
-        # Twice the syllables that as many stems need, if syllables were equally likely.
+        # Twice the syllables that this many stems need if syllables were equally likely.
         lengths = np.minimum(1 + 2 * np.log(1 + place / 8) / np.log(len(likely)), MOST_SYLLABLES)
         syllables[np.arange(MOST_SYLLABLES) >= lengths.astype(int)[:, None]] = 0
         drawn = np.concatenate([drawn, syllables])
@@ -174,7 +174,7 @@ def make_stems(count: int, rng: np.random.Generator) -> NDArray[np.uint8]:
 
 
 def _falling(count: int) -> NDArray[np.float64]:
-    """Return probabilities of parts of words, the first the most likely."""
+    """Return falling probabilities for the parts of words."""
     weights = 1 / (np.arange(count) + 2.0)
     return weights / weights.sum()
 

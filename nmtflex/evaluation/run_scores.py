@@ -1,8 +1,8 @@
 """The scores of a run: the BLEU that validation watches, and all that ``eval`` reports.
 
-Moses-tokenized targets are compared as detokenised text under 13a. Everything else is compared in
-the run's own words, before BPE, on both sides. Under the WAT procedure it is the translations as
-raw lines against the raw references.
+Moses-tokenized targets are compared as detokenised text with 13a. All others are compared in the
+run's own words, before BPE, on both sides. The WAT procedure compares the translations as raw lines
+with the raw references.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nmtflex.text.pipeline import SidePipeline
 
 
-SPLITS = ("valid", "test")  # whose raw text a run keeps
+SPLITS = ("valid", "test")  # a run keeps their raw text
 
 
 def run_bleu(
@@ -37,7 +37,7 @@ def run_bleu(
 
     Args:
         target: The run's target side.
-        hypotheses: Words of each translation, as the target's tokenizer has them.
+        hypotheses: Words of each translation, in the target tokenizer's form.
         references: Raw lines.
 
     Raises:
@@ -51,7 +51,7 @@ def run_bleu(
 def run_scorer(
     target: SidePipeline, name: str, references: Sequence[str], config: ScoreConfig | None = None
 ) -> Scorer:
-    """Return what scores a run.
+    """Return the scorer of a run.
 
     Args:
         target: The run's target side.
@@ -60,8 +60,8 @@ def run_scorer(
         config: Which scores, and how; without it, BLEU and chrF.
 
     Raises:
-        DataError: There are no references, or there is RIBES to compute and one has no words; or
-            what the WAT procedure needs is missing.
+        DataError: There are no references, RIBES is requested and one has no words, or something
+            that the WAT procedure needs is missing.
     """
     return common_scorer({"the run": target}, [(name, references)], config)
 
@@ -71,17 +71,17 @@ def common_scorer(
     references: Sequence[tuple[str, Sequence[str]]],
     config: ScoreConfig | None = None,
 ) -> Scorer:
-    """Return what scores several runs against the same references.
+    """Return the scorer of several runs with the same references.
 
     Args:
         targets: The target side of each run, by its name.
-        references: Name of the file and raw lines, of each.
+        references: File name and raw lines of each.
         config: Which scores, and how; without it, BLEU and chrF.
 
     Raises:
         DataError: As ``run_scorer``.
-        OptionError: The runs cut the references into different words, so that their scores could
-            not be compared.
+        OptionError: The runs split the references into different words, so their scores cannot be
+            compared.
     """
     config = config or ScoreConfig()
     if config.wat:
@@ -93,7 +93,7 @@ def common_scorer(
         for name, other in others:
             if other.signature != segmentation.signature:
                 raise OptionError(
-                    f"{name} is scored in other words than {first} ({other.signature}, not "
+                    f"{name} is scored in different words than {first} ({other.signature}, not "
                     f"{segmentation.signature}), so their scores cannot be compared; write the "
                     f"translations of each with --output, and score the files with --hypothesis"
                 )
@@ -110,7 +110,7 @@ class Translated(NamedTuple):
 
 
 def translate_lines(translator: Translator, sources: Sequence[str]) -> Translated:
-    """Translate raw lines, count and clock.
+    """Translate raw lines; count score computations and time.
 
     Raises:
         RunError: The model is broken.
@@ -125,8 +125,8 @@ def score_translated(scorer: Scorer, translated: Translated) -> tuple[Evaluation
     """Return the scores of translations, and the text that was scored.
 
     Args:
-        scorer: Of ``run_scorer``.
-        translated: Of ``translate_lines``.
+        scorer: From ``run_scorer``.
+        translated: From ``translate_lines``.
 
     Raises:
         DataError: The numbers of sentences differ.
@@ -148,8 +148,8 @@ def evaluate_run(
     """Translate raw lines and score them; return the scores and the translations.
 
     Args:
-        translator: Does the work.
-        scorer: Of ``run_scorer``.
+        translator: The run's translator.
+        scorer: From ``run_scorer``.
         sources: Raw lines.
 
     Raises:
@@ -160,7 +160,7 @@ def evaluate_run(
 
 
 def with_model(config: ScoreConfig, folder: RunFolder) -> ScoreConfig:
-    """Fill in the model of KyTea that WAT's procedure needs: a run brings the one it was made with.
+    """Add the KyTea model that WAT's procedure needs: the run's own, if it has one.
 
     Raises:
         OptionError: It needs a model, and the run has none.
@@ -171,39 +171,39 @@ def with_model(config: ScoreConfig, folder: RunFolder) -> ScoreConfig:
         if (model := folder.pipeline / f"{side}.kytea").is_file():
             return dataclasses.replace(config, kytea_model=model)
     raise OptionError(
-        f"--wat ja needs --kytea-model FILE, a model of KyTea, and {folder.path} carries none"
+        f"--wat ja needs --kytea-model FILE, a KyTea model, and {folder.path} has none"
     )
 
 
 def chosen_split(folders: Sequence[Path], asked: str | None, report: Callable[[str], None]) -> str:
-    """Return the split to decode: the one asked for, else test, else valid where no test is.
+    """Return the split to decode: the one asked for, else test, else valid if there is no test.
 
     Args:
         folders: Runs.
         asked: "valid", "test" or None.
-        report: Told where it is not test unasked.
+        report: Called with a message if valid replaces test.
     """
     if asked is not None:
         return asked
     raws = [RunFolder(folder).raw for folder in folders]
     have = {split: all(split_files(raw, split)[0].is_file() for raw in raws) for split in SPLITS}
     if have["test"] or not have["valid"]:
-        return "test"  # without either, reading it says what is missing
+        return "test"  # without either, reading it reports what is missing
     without = next(raw.parent for raw in raws if not split_files(raw, "test")[0].is_file())
-    report(f"{without} has no test split: its validation split is taken (--split valid)")
+    report(f"{without} has no test split: using its validation split (--split valid)")
     return "valid"
 
 
 def split_files(raw: Path, split: str) -> tuple[Path, Path]:
-    """Return the files of a split's raw source and target lines in a run's folder ``raw``."""
+    """Return the files of a split's raw source and target lines in a run's ``raw`` folder."""
     return raw / f"{split}.source.txt", raw / f"{split}.target.txt"
 
 
 def read_split(raw: Path, split: str) -> tuple[list[str], list[str]]:
-    """Read the raw source and target lines of a split that a run carries with it.
+    """Read the raw source and target lines of a split that a run carries.
 
     Args:
-        raw: The run's folder ``raw``.
+        raw: The run's ``raw`` folder.
         split: "valid" or "test".
 
     Raises:
@@ -213,7 +213,7 @@ def read_split(raw: Path, split: str) -> tuple[list[str], list[str]]:
     source, target = split_files(raw, split)
     if not source.is_file():
         known = sorted(path.name.split(".")[0] for path in raw.glob("*.source.txt"))
-        remedy = f"there is {' and '.join(known)}" if known else "it carries no test data"
+        remedy = f"there is {' and '.join(known)}" if known else "it has no test data"
         raise RunError(f"{raw.parent} has no split {split!r}; {remedy}")
     sources, references = list(read_lines(source)), list(read_lines(target))
     check_parallel((str(source), len(sources)), (str(target), len(references)))
@@ -223,7 +223,7 @@ def read_split(raw: Path, split: str) -> tuple[list[str], list[str]]:
 def _output(
     scorer: Scorer, name: str, lines: Sequence[str], words: Sequence[Sequence[str]]
 ) -> Text:
-    """Return translations as a text: of the run's own words, unless the lines are cut anew."""
+    """Return translations as a text in the run's own words, unless the lines are split again."""
     segmentation = scorer.segmentation
-    anew = segmentation.wat or segmentation.tokenize is not None
-    return segmentation.text(name, lines) if anew else Text(name, lines, words)
+    again = segmentation.wat or segmentation.tokenize is not None
+    return segmentation.text(name, lines) if again else Text(name, lines, words)

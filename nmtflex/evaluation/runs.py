@@ -1,4 +1,4 @@
-"""Several runs side by side: opened alike, named apart, and described in the same words."""
+"""Several runs side by side: opened with the same options, named and described."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from nmtflex.runs.threshold import run_thresholds, under
 
 
 def open_runs(paths: Sequence[Path], decoding: Decoding) -> list[Opened]:
-    """Open runs; a threshold is for those that have a penalty.
+    """Open runs; a threshold applies to those with a penalty.
 
     Raises:
-        OptionError: A run cannot do what the options ask, or there is a threshold and no run for
-            it.
-        RunError: A folder is no run, or one of a newer format.
+        OptionError: A run cannot do what the options ask, or no run can use the threshold.
+        RunError: A folder is not a run, or has a newer format.
     """
     tau = decoding.threshold.tau
     without = decoding._replace(threshold=ThresholdConfig())
@@ -31,7 +30,7 @@ def open_runs(paths: Sequence[Path], decoding: Decoding) -> list[Opened]:
 
 
 def _under(opened: Opened, tau: float | None) -> Opened:
-    """Return an opened run that translates under a threshold."""
+    """Return an opened run that translates with a threshold."""
     translator = opened.translator.decoding([under(opened.run, tau)])
     return opened._replace(tau=tau, translator=translator)
 
@@ -40,8 +39,8 @@ def common_split(paths: Sequence[Path], split: str) -> tuple[list[str], list[str
     """Read a split that all runs have; return its raw source and target lines.
 
     Raises:
-        OptionError: They have different ones.
-        RunError: A run has not the split.
+        OptionError: Their data differ.
+        RunError: A run does not have the split.
         DataError: The split is empty or damaged.
     """
     first = read_split(RunFolder(paths[0]).raw, split)
@@ -61,14 +60,14 @@ def common_split(paths: Sequence[Path], split: str) -> tuple[list[str], list[str
             )
             raise OptionError(
                 f"{path} has other {split} data than {paths[0]}, from {side} line {line} on "
-                f"({len(other):,} lines against {len(one):,}): runs side by side need the same; "
-                f"take each by itself"
+                f"({len(other):,} lines against {len(one):,}): runs side by side need the same "
+                f"data; take one at a time"
             )
     return first
 
 
 def facts_of(opened: Opened, name: str, decoding: Decoding) -> dict[str, str]:
-    """Return what a caption says of a run that translates; its name comes first."""
+    """Return a caption's facts about a run that translates; its name comes first."""
     run = opened.run
     tau = "" if opened.tau is None else f", τ = {opened.tau:.4g}"
     return {
@@ -80,7 +79,7 @@ def facts_of(opened: Opened, name: str, decoding: Decoding) -> dict[str, str]:
 
 
 def model_facts(model: dict[str, Any] | None, more: str = "") -> dict[str, str]:
-    """Return what a caption says of a model, as a run's config has it."""
+    """Return a caption's facts about a model, from a run's config."""
     if model is None:
         return {"attention": "", "decoder": ""}
     kind = model["attention"]["kind"]
@@ -92,7 +91,7 @@ def model_facts(model: dict[str, Any] | None, more: str = "") -> dict[str, str]:
 
 
 def names(paths: Sequence[Path]) -> list[str]:
-    """Return a short name for each folder: its own, or its path where others are called so too."""
+    """Return a short name for each folder: its own, or its path if others have the same."""
     own = {path: path.resolve().name for path in paths}
     counts = Counter(own.values())
     return [own[path] if counts[own[path]] == 1 else str(path) for path in paths]

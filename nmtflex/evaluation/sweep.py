@@ -1,6 +1,6 @@
 """The trade-off of flexible attention: BLEU against computations, threshold by threshold.
 
-Shu and Nakayama, section 5.3 and figure 4; the Japanese paper chooses the threshold by it, on
+Shu and Nakayama, section 5.3 and figure 4; the Japanese paper chooses the threshold this way, on
 tuning data.
 """
 
@@ -17,15 +17,15 @@ from nmtflex.decoding.translator import WARM_UP, Translator
 from nmtflex.evaluation.run_scores import evaluate_run, run_scorer
 
 COLUMNS = ("tau", "bleu", "ribes", "cps", "seconds", "sentences")
-ORIGIN = ("run", "split", "beam")  # columns after those, the same in each row
+ORIGIN = ("run", "split", "beam")  # further columns, the same in each row
 
 
 class Point(NamedTuple):
-    """A split, decoded under one threshold."""
+    """A split, decoded with one threshold."""
 
     tau: float
     bleu: float  # 0-100
-    ribes: float | None  # 0-1; None where a reference is empty
+    ribes: float | None  # 0-1; None if a reference is empty
     cps: float  # score computations a step
     seconds: float  # of decoding
     sentences: int
@@ -38,10 +38,10 @@ def sweep(
     references: Sequence[str],
     report: Callable[[Point], None] = lambda _: None,
 ) -> list[Point]:
-    """Translate raw lines under each threshold; count, clock and score.
+    """Translate raw lines with each threshold; count, time and score.
 
     Args:
-        translator_at: Returns what translates under a threshold.
+        translator_at: Returns the translator with a threshold.
         taus: Thresholds.
         sources: Raw lines.
         references: Raw lines, one each.
@@ -75,12 +75,12 @@ def sweep(
 def smallest_within(
     points: Sequence[Point], loss: float, baseline: float | None = None
 ) -> Point | None:
-    """Return the point of the smallest tau that loses at most so many BLEU; None if all lose more.
+    """Return the point of the smallest tau that loses at most ``loss`` BLEU, if there is one.
 
     Args:
-        points: Of a sweep.
+        points: Points of a sweep.
         loss: BLEU that may be lost.
-        baseline: BLEU to compare with; without it, that of the point without threshold.
+        baseline: BLEU to compare with; by default, that of the point without threshold.
 
     Raises:
         ValueError: There is neither.
@@ -97,8 +97,8 @@ def as_csv(points: Sequence[Point], origin: Sequence[object] = ()) -> str:
     """Return a table with a header, numbers unrounded.
 
     Args:
-        points: Of a sweep.
-        origin: What the sweep is of, as ``ORIGIN`` has it, or nothing.
+        points: Points of a sweep.
+        origin: Values for ``ORIGIN``, or nothing.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def surface(num_slots: int, source_length: int) -> Numbers:
-    """Return the factors l [S, K] of the longest source there is."""
+    """Return the factors l [S, K] of the longest source."""
     mask = torch.ones(1, source_length, dtype=torch.bool)
     return position_encoding(mask, num_slots, source_length)[0].numpy()
 
@@ -26,7 +26,7 @@ def encoding(factors: Numbers, caption: str) -> Figure:
     """Draw position encodings as a surface (Britz, Guan and Luong, figure 2) and from above.
 
     Args:
-        factors: [S, K], by which the logits of the slots are multiplied.
+        factors: [S, K], which multiply the logits of the slots.
         caption: Run and settings.
     """
     from matplotlib.ticker import MaxNLocator

@@ -1,4 +1,4 @@
-"""Every figure there is, and how one is written: the file's ending says in which format."""
+"""All figures, and how one is written: the file's suffix gives the format."""
 
 from __future__ import annotations
 
@@ -22,18 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "attention",
-    "by_length",
-    "check_matplotlib",
-    "encoding",
-    "focus",
-    "gate",
-    "learning",
-    "memory",
-    "save",
-    "trade_off",
-    "trade_offs",
-]
+    "attention", "by_length", "check_matplotlib", "encoding", "focus", "gate", "learning", "memory",
+    "save", "trade_off", "trade_offs",
+]  # fmt: skip
 
 
 def check_matplotlib() -> None:
@@ -52,10 +43,10 @@ def check_matplotlib() -> None:
 
 @look()
 def save(figure: Figure, path: Path) -> str:
-    """Write a figure whole or not at all.
+    """Write a figure completely or not at all.
 
     Returns:
-        The characters that no font has, each once: drawn as boxes, but in SVG kept as text.
+        The characters that no font has, each once: they are drawn as boxes, but stay text in SVG.
     """
     drawn = io.BytesIO()
     with warnings.catch_warnings():
@@ -68,7 +59,7 @@ def save(figure: Figure, path: Path) -> str:
 
 
 def _choose_fonts(figure: Figure) -> str:
-    """Give each text the fonts that its characters need; return the characters that none has."""
+    """Give texts the fonts that their characters need; return the characters that none has."""
     from matplotlib.text import Text
 
     figure.draw_without_rendering()  # so that axes make their labels

@@ -1,4 +1,4 @@
-"""Fonts for the text of figures: Latin, Greek, Japanese, and what else the system has."""
+"""Fonts for text in figures: Latin, Greek, Japanese, and any others of the system."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 # DejaVu Sans comes with matplotlib, IPAexGothic with matplotlib-fontja.
 FAMILIES = ("DejaVu Sans", "IPAexGothic")
-GENERIC = "sans-serif"  # of whoever reads an SVG without them
+GENERIC = "sans-serif"  # for an SVG reader without them
 _JAPANESE = ("matplotlib_fontja", "fonts/ipaexg.ttf")
 
 
 def register_fonts() -> None:
-    """Make the Japanese font known to matplotlib, if its package is there.
+    """Register the Japanese font with matplotlib, if its package is installed.
 
-    The package's own import would change the fonts of every figure of the process.
+    Importing the package would change the fonts of every figure of the process.
     """
     from matplotlib.font_manager import fontManager
 
@@ -28,11 +28,11 @@ def register_fonts() -> None:
 
 
 def cover(characters: Iterable[str]) -> tuple[list[str], str]:
-    """Choose the font families that draw some characters.
+    """Choose font families for some characters.
 
     Returns:
-        ``FAMILIES``, followed by those of the system's others that help; and the characters that no
-        font has, each once.
+        ``FAMILIES`` and the system's other families that help; and the characters that no font has,
+        each once.
     """
     faces = _faces()
     missing = {character for character in characters if not character.isspace()}
@@ -49,8 +49,8 @@ def cover(characters: Iterable[str]) -> tuple[list[str], str]:
 def _faces() -> dict[str, str]:
     """Return the file of each family that has an upright face of normal weight.
 
-    matplotlib's own but DejaVu are left out: mathematical ones, whose code points are others, and
-    one that has a box for every character.
+    matplotlib's own are left out except DejaVu: mathematical ones, with other code points, and one
+    with a box for every character.
     """
     import matplotlib as mpl
     from matplotlib.font_manager import fontManager

@@ -8,17 +8,7 @@ import numpy as np
 
 from nmtflex.decoding.traces import Numbers
 from nmtflex.figures.sentence import Looked
-from nmtflex.figures.style import (
-    BLUE,
-    CELL,
-    PALE,
-    canvas,
-    head,
-    longest,
-    look,
-    put_tokens,
-    side,
-)
+from nmtflex.figures.style import BLUE, CELL, PALE, canvas, head, longest, look, put_tokens, side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,9 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-COLOUR_MAP = "viridis"  # even in lightness, and told apart by the colour-blind
+COLOUR_MAP = "viridis"  # even in lightness, and safe for colour-blind readers
 SOURCE, TARGET = "source (tokens)", "target (tokens)"
-SLOT_SIDE = 4.0  # inches that the slots of a memory take at most
+SLOT_SIDE = 4.0  # maximum inches of a memory's slots
 LEGEND = """α, to the left: what of each
 source position fills slot k
 
@@ -41,7 +31,7 @@ step sees of each position"""
 
 @look()
 def attention(looked: Looked, weights: Numbers, caption: str) -> Figure:
-    """Draw the weights of each step over the source, and the gate beside them if there is one.
+    """Draw the weights of each step over the source, and beside them the gate if there is one.
 
     Args:
         looked: The sentence; positions outside its windows are grey.
@@ -72,7 +62,7 @@ def attention(looked: Looked, weights: Numbers, caption: str) -> Figure:
 
 
 def _cells(axes: Axes, values: Numbers) -> AxesImage:
-    """Draw a matrix, its first row on top; what is masked is grey."""
+    """Draw a matrix, with its first row on top and masked cells grey."""
     axes.set_facecolor(PALE)
     top = max(float(values.max()), 1e-9)
     axes.spines[:].set_visible(False)
@@ -82,14 +72,14 @@ def _cells(axes: Axes, values: Numbers) -> AxesImage:
 
 
 def _colour_bar(image: AxesImage, inches: float, label: str) -> None:
-    """Say what the colours of a matrix mean, beside its axes, which are so many inches wide."""
+    """Add a colour bar beside the axes of a matrix, which are ``inches`` wide."""
     axes = image.axes
     bar = axes.inset_axes((1 + 0.1 / inches, 0, 0.12 / inches, 1))
     axes.figure.colorbar(image, cax=bar, label=label)
 
 
 def on_top(axes: Axes) -> None:
-    """Put the labels of x above the axes."""
+    """Put the x labels above the axes."""
     axes.xaxis.set_ticks_position("top")
     axes.xaxis.set_label_position("top")
     axes.xaxis.labelpad = 7
@@ -97,7 +87,7 @@ def on_top(axes: Axes) -> None:
 
 
 def _gate_beside(axes: Axes, gate: Numbers) -> None:
-    """Draw a bar a step, in the rows of the matrix to the left."""
+    """Draw one bar a step, aligned with the rows of the matrix to the left."""
     axes.barh(range(len(gate)), gate, color=BLUE, height=0.7)
     axes.set_ylim(len(gate) - 0.5, -0.5)
     axes.set_yticks([])
@@ -109,10 +99,10 @@ def _gate_beside(axes: Axes, gate: Numbers) -> None:
 
 @look()
 def memory(looked: Looked, alpha: Numbers, beta: Numbers, caption: str) -> Figure:
-    """Draw what filled the slots, what each step took from them, and the product.
+    """Draw what filled the slots, what each step read from them, and the product.
 
-    Britz, Guan and Luong (2017), figures 6-8. The panels lie as the matrices multiply: beta [T, K]
-    to the right of the product [T, S], alpha [S, K] turned above it.
+    Britz, Guan and Luong (2017), figures 6-8. The panels lie as in a matrix product: beta [T, K] to
+    the right of the product [T, S], alpha [S, K] transposed above it.
 
     Args:
         looked: The sentence.
@@ -137,11 +127,7 @@ def memory(looked: Looked, alpha: Numbers, beta: Numbers, caption: str) -> Figur
         product: _cells(product, beta @ alpha.T),
         right: _cells(right, beta),
     }
-    names = {
-        above: "α (0 to 1)",
-        product: "Σ α β over the slots",
-        right: "β (0 to 1)",
-    }
+    names = {above: "α (0 to 1)", product: "Σ α β over the slots", right: "β (0 to 1)"}
     for axes, image in images.items():
         _colour_bar(image, slot_side if axes is right else wide, names[axes])
     put_tokens(above, "x", looked.source, wide)

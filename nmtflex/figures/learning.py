@@ -1,4 +1,4 @@
-"""Learning curves: what ``metrics.csv`` of some runs says, overlaid."""
+"""Learning curves: ``metrics.csv`` of several runs, overlaid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# What can be drawn: the column of metrics.csv, and what stands at the axis.
+# The metrics that can be drawn: column of metrics.csv, and axis label.
 METRICS = {
     "loss": ("loss", "loss (nats a target token)"),
     "perplexity": ("perplexity", "perplexity (a target token)"),
@@ -22,8 +22,8 @@ METRICS = {
     "cps": ("cps", "CPS (score computations a step)"),
 }
 USUAL = ("loss", "perplexity", "bleu")
-STEEP = 20  # ratio of a metric's values from which its axis is logarithmic
-LONG = 3 * 3600  # seconds from which time is told in hours
+STEEP = 20  # ratio of a metric's values; beyond it the axis is logarithmic
+LONG = 3 * 3600  # seconds; beyond it time is shown in hours
 
 Named = Sequence[tuple[str, Sequence[MetricsRow]]]  # what runs reported, each with its name
 
@@ -31,7 +31,7 @@ Named = Sequence[tuple[str, Sequence[MetricsRow]]]  # what runs reported, each w
 def points(
     rows: Sequence[MetricsRow], metric: str, split: str, by_time: bool
 ) -> tuple[list[float], list[float]]:
-    """Return where a curve goes: updates or seconds, and the values of a metric."""
+    """Return the points of a curve: updates or seconds, and the values of a metric."""
     column = METRICS[metric][0]
     chosen = [row for row in rows if row.split == split and column in row.values]
     places = [row.seconds if by_time else float(row.update) for row in chosen]
@@ -39,11 +39,11 @@ def points(
 
 
 def present(runs: Named, asked: Sequence[str] | None) -> list[str]:
-    """Return the metrics to draw: those asked for, or the usual ones that a run has.
+    """Return the metrics to draw: those requested, or the usual ones that any run has.
 
     Raises:
-        OptionError: A run has nothing of a metric that is asked for.
-        RunError: There are no usual ones.
+        OptionError: A run lacks a requested metric.
+        RunError: No run has a usual one.
     """
 
     def has(rows: Sequence[MetricsRow], metric: str) -> bool:
@@ -63,12 +63,12 @@ def present(runs: Named, asked: Sequence[str] | None) -> list[str]:
 
 @look()
 def learning(runs: Named, metrics: Sequence[str], by_time: bool, caption: str) -> Figure:
-    """Draw a panel a metric: a line a run for validation, and a thin one for training.
+    """Draw one panel a metric: a line a run for validation, and a thin one for training.
 
     Args:
         runs: What each run reported, with its name.
         metrics: Keys of ``METRICS``.
-        by_time: Along the time of training and validation, instead of updates.
+        by_time: Plot over the time of training and validation instead of updates.
         caption: Split and settings.
     """
     figure = canvas(max(4.5, 3.2 * len(metrics)), 3.6)

@@ -1,4 +1,4 @@
-"""Runs by the length of the source: BLEU, and the seconds that decoding takes."""
+"""Runs by source length: BLEU, and the seconds of decoding."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Buckets = Sequence[Bucket[float]]
 def bleu_by_length(
     translator: Translator, sources: Sequence[str], references: Sequence[str], edges: Sequence[int]
 ) -> list[Bucket[float]]:
-    """Translate raw lines and score those of each source length, in words before BPE.
+    """Translate raw lines and score each range of source lengths, in words before BPE.
 
     Raises:
         DataError: No source has words.
@@ -44,10 +44,10 @@ def bleu_by_length(
 def seconds_by_length(
     translator: Translator, sources: Sequence[str], edges: Sequence[int], repeats: int
 ) -> list[Bucket[float]]:
-    """Clock the search for the sentences of each source length, and return seconds a sentence.
+    """Time the search for each range of source lengths; scores are seconds a sentence.
 
-    Words and ids are made before; each length is decoded apart, ``repeats`` times, and the median
-    counts (Britz, Guan and Luong averaged ten).
+    Tokenisation is not timed; each range is decoded ``repeats`` times, and the median counts
+    (Britz, Guan and Luong averaged ten).
 
     Raises:
         DataError: No source has words.
@@ -68,10 +68,10 @@ def seconds_by_length(
 
 
 def _lengths(translator: Translator, sources: Sequence[str]) -> dict[int, int]:
-    """Return the words of each source that has any, by its place.
+    """Return the number of words of each non-empty source, by its place.
 
     Raises:
-        DataError: None has.
+        DataError: All sources are empty.
     """
     counts = [len(translator.pipeline.source.words(line)) for line in sources]
     found = {place: count for place, count in enumerate(counts) if count}
@@ -84,14 +84,14 @@ def _lengths(translator: Translator, sources: Sequence[str]) -> dict[int, int]:
 def by_length(
     runs: Sequence[tuple[str, Buckets]], title: str, axis: str, caption: str, factor: float = 1.0
 ) -> Figure:
-    """Draw a line a run over the lengths that any of them has.
+    """Draw one line a run over the lengths that any of them has.
 
     Args:
         runs: The buckets of each run, with its name; all with the same edges.
-        title: What is drawn.
-        axis: Quantity and unit.
+        title: Title of the figure.
+        axis: Quantity and unit of the y axis.
         caption: Run, split and settings.
-        factor: From the buckets' unit to the axis's.
+        factor: Converts the buckets' unit to the axis's.
     """
     several = list(zip(*(buckets for _, buckets in runs), strict=True))
     shown = [place for place, alike in enumerate(several) if any(one.sentences for one in alike)]
@@ -116,6 +116,6 @@ def by_length(
 
 
 def _count(alike: Sequence[Bucket[float]]) -> str:
-    """Return the sentences of a length: least and greatest where the runs' data differ."""
+    """Return the sentences of a length: minimum and maximum if the runs' data differ."""
     counts = sorted({bucket.sentences for bucket in alike})
     return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

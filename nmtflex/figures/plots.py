@@ -1,4 +1,4 @@
-"""From runs and options to a figure with its caption: what ``nmtflex plot`` calls."""
+"""From runs and options to a figure with its caption, for ``nmtflex plot``."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def draw(
     Args:
         paths: Run folders; for a trade-off also tables of ``nmtflex sweep``.
         kind: What to draw.
-        decoding: How to translate, where sentences are translated for it.
-        report: Takes what a person should know meanwhile.
+        decoding: How to translate, if the figure needs translations.
+        report: Called with messages for the user.
 
     Returns:
-        The kind that was drawn, and the figure.
+        The kind drawn, and the figure.
 
     Raises:
-        OptionError: A run's mechanism has no such thing, or there is no such sentence.
-        RunError: A folder is no run, or has not what is to be drawn.
+        OptionError: A run's mechanism lacks what the figure needs, or there is no such sentence.
+        RunError: A folder is not a run, or lacks the data for the figure.
         DataError: A table or a split cannot be drawn.
     """
     if isinstance(kind, AutoFigure) and not kind.translates:
@@ -84,7 +84,7 @@ def draw(
 def _sentence(
     path: Path, kind: SentenceFigure, decoding: Decoding, report: Report
 ) -> tuple[str, Figure]:
-    """Translate a sentence with a run, and draw what attention looked at."""
+    """Translate a sentence with a run, and draw its attention."""
     opened = open_translator(path, *decoding)
     line, where = _line(opened, kind, report)
     looked = look_at(opened.translator, line)
@@ -103,7 +103,7 @@ def _sentence(
 
 
 class _MissingError(Exception):
-    """A mechanism has no such thing; the message says what, and which ones have it."""
+    """A mechanism lacks something; the message says what, and which ones have it."""
 
 
 def _need(part: Numbers | None, what: str) -> Numbers:
@@ -139,7 +139,7 @@ _OF_SENTENCE = {"attention": _attention, "gate": _gate, "focus": _focus, "memory
 
 
 def _line(opened: Opened, kind: SentenceFigure, report: Report) -> tuple[str, str]:
-    """Return the sentence to draw, and what a caption says of where it is from."""
+    """Return the sentence to draw, and its origin for the caption."""
     if kind.index is None:
         return kind.sentence or "", "a given sentence"
     split = chosen_split([opened.run.folder.path], kind.split, report)
@@ -180,7 +180,7 @@ def _learning(paths: Sequence[Path], kind: LearningFigure) -> Figure:
         })
         rows.append(read_curve(RunFolder(path)))
     if all(fact["tau"] in ("", NO_THRESHOLD) for fact in facts):
-        facts = [fact | {"tau": ""} for fact in facts]  # there is nothing to be told apart by
+        facts = [fact | {"tau": ""} for fact in facts]  # it distinguishes nothing
     metrics = present(list(zip(map(str, paths), rows, strict=True)), kind.metrics)
     labels, caption = tell_apart(facts)
     if any(points(one, metric, "train", False)[1] for one in rows for metric in metrics):
@@ -190,7 +190,7 @@ def _learning(paths: Sequence[Path], kind: LearningFigure) -> Figure:
 
 
 def _validated_under(path: Path, config: dict[str, Any]) -> str:
-    """Say under which threshold a run with flexible attention was validated; nothing of others."""
+    """Return the validation threshold of a run with flexible attention; "" for others."""
     if config["model"]["attention"]["kind"] != FlexibleConfig.kind:
         return ""
     tau = config.get("train", {}).get("tau") or "inf"
@@ -243,7 +243,7 @@ def _by_length(
 
 
 def _place(opened: Opened, config: DeviceConfig) -> str:
-    """Say what computes, and in which numbers."""
+    """Return the device and the number format."""
     device = str(opened.run.model.device)
     if device == "cpu":
         device += f" (threads: {torch.get_num_threads()})"

@@ -1,4 +1,4 @@
-"""What attention looked at in one sentence, in words that a figure can show."""
+"""What attention looked at in one sentence, ready for a figure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ END = "</s>"
 
 
 class Looked(NamedTuple):
-    """A sentence, its best translation, and the T steps that made it."""
+    """A sentence, its best translation, and the trace of its T steps."""
 
     source: list[str]  # S tokens
     target: list[str]  # T tokens, the end of the sentence last
@@ -24,13 +24,13 @@ class Looked(NamedTuple):
 
     @property
     def computed(self) -> str:
-        """Say how many scores a step computed (CPS), of how many positions."""
+        """Return how many scores a step computed (CPS), of how many positions."""
         mean = float(self.trace.computed.mean())
         return f"CPS {mean:.3g}, {len(self.source)} source tokens"
 
     @property
     def outside(self) -> Numbers | None:
-        """Which positions [T, S] were not computed; None where there is no window."""
+        """Which positions [T, S] were not computed; None without a window."""
         import numpy as np
 
         start, stop = self.trace.window_start, self.trace.window_stop
@@ -41,27 +41,27 @@ class Looked(NamedTuple):
 
 
 def look_at(translator: Translator, line: str) -> Looked:
-    """Translate a raw line, and return what attention looked at on the way.
+    """Translate a raw line, and return what attention looked at.
 
     Raises:
         DataError: The line has no words.
     """
     [[best]] = translator.n_best([line], 1, trace=True)
     if best.trace is None:
-        raise DataError(f"the sentence {line!r} has no words, so there is no step to draw")
+        raise DataError(f"the sentence {line!r} has no words, so there are no steps to draw")
     return Looked(*shown_tokens(translator.pipeline, line, best.tokens), best.trace)
 
 
 def shown_tokens(
     pipeline: TextPipeline, line: str, target: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return the S tokens of a raw line and the T of its translation, the end last, as shown."""
+    """Return the S shown tokens of a raw line and the T of its translation, with its end."""
     source = raw_tokens(pipeline.source, pipeline.source.segment(line))
     return source, [*raw_tokens(pipeline.target, target), END]
 
 
 def raw_tokens(side: SidePipeline, pieces: Sequence[str]) -> list[str]:
-    """Return tokens as the raw text has them: ``'`` for ``&apos;``; parts of words stay parts."""
+    """Return tokens as in raw text: ``'`` for ``&apos;``; parts of words do not change."""
     if side.bpe is None:
         return [side.tokenizer.surface(piece)[0] for piece in pieces]
     starts = [*side.word_starts(pieces), len(pieces)]

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING
 from nmtflex.decoding.traces import Numbers
 from nmtflex.figures.heatmaps import SOURCE, TARGET, on_top
 from nmtflex.figures.sentence import Looked
-from nmtflex.figures.style import (
-    BLUE,
-    ORANGE,
-    SKY,
-    canvas,
-    head,
-    longest,
-    look,
-    put_tokens,
-    side,
-)
+from nmtflex.figures.style import BLUE, ORANGE, SKY, canvas, head, longest, look, put_tokens, side
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,11 +33,7 @@ def gate(looked: Looked, gate: Numbers, caption: str) -> Figure:
     axes.set_xlabel(TARGET)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
-    head(
-        figure,
-        "Gate of flexible attention by step",
-        f"{caption} · mean gate {gate.mean():.3f}",
-    )
+    head(figure, "Gate of flexible attention by step", f"{caption} · mean gate {gate.mean():.3f}")
     return figure
 
 
@@ -58,7 +44,7 @@ def focus(looked: Looked, focus: Numbers, tracked: bool, caption: str) -> Figure
     Args:
         looked: The sentence; its trace has windows.
         focus: [T], source positions from 0.
-        tracked: The focus is that of a step's own weights, about which the next window lies;
+        tracked: The focus is that of the step's weights, and the next window is centred on it;
             otherwise it is the centre of the step's own window.
         caption: Run, split and settings.
     """
@@ -80,7 +66,7 @@ def focus(looked: Looked, focus: Numbers, tracked: bool, caption: str) -> Figure
     axes.set_ylabel(TARGET)
     axes.grid(axis="x", alpha=0.3)
     axes.set_axisbelow(True)
-    own = "of the step's weights, about which the next window lies"
+    own = "of the step's weights, the centre of the next window"
     dots = own if tracked else "the centre of the window"
     what = f"bars: positions computed; dots: focus, {dots}"
     head(figure, "Focus and computed window by step", f"{caption} · {what}")

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito, "Color Universal Design" (2008): told apart by the colour-blind. Yellow is left
-# out, too light for a line on white.
+# Okabe and Ito, "Color Universal Design" (2008): safe for colour-blind readers. Yellow is
+# left out: it is too light for a line on white.
 BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"
 PINK, AMBER, SKY, BLACK = "#cc79a7", "#e69f00", "#56b4e9", "#000000"
 COLOURS = (BLUE, ORANGE, GREEN, PINK, AMBER, SKY, BLACK)
-MARKERS = "osD^vPX*"  # as many as make, with seven colours, 56 different lines
+MARKERS = "osD^vPX*"  # with seven colours, 56 different lines
 GREY, PALE = "#555555", "#dddddd"
 
 TEXT = 9.0  # points
-CELL = 0.27  # inches that a token takes along an axis
+CELL = 0.27  # inches a token along an axis
 LONGEST_SIDE = 40.0  # inches; beyond it cells and labels shrink
 LONGEST_LABEL = 28  # characters of a token
 KEPT = "\u00a0"  # a space at which a caption is not broken
@@ -33,7 +33,7 @@ KEPT = "\u00a0"  # a space at which a caption is not broken
 
 @contextlib.contextmanager
 def look() -> Iterator[None]:
-    """Make a function draw, or save, in the style of all figures: a decorator."""
+    """Draw or save in the common style; used as a decorator."""
     import matplotlib as mpl
 
     register_fonts()
@@ -55,14 +55,14 @@ def look() -> Iterator[None]:
 
 
 def canvas(width: float, height: float) -> Figure:
-    """Return an empty figure of so many inches."""
+    """Return an empty figure; sizes in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def head(figure: Figure, title: str, caption: str) -> None:
-    """Write what a figure shows above it, and run, split and settings below it."""
+    """Write the title above a figure, and run, split and settings below it."""
     above = textwrap.fill(title, max(24, int(10.5 * figure.get_figwidth())))
     figure.suptitle(above, fontsize=TEXT + 3, x=0.01, ha="left")
     facts = [
@@ -85,13 +85,13 @@ def line_style(number: int) -> dict[str, Any]:
 
 
 def legend_label(text: str) -> str:
-    """Return a label that a legend shows: matplotlib hides what begins with an underscore."""
+    """Return a legend label: matplotlib hides those that begin with an underscore."""
     text = visible(text)
     return f" {text}" if text.startswith("_") else text
 
 
 def legend(figure: Figure, panels: Iterable[Axes]) -> None:
-    """Name the lines of all panels, each once, to the right of them."""
+    """Add a legend to the right that names the lines of all panels, each once."""
     named: dict[str, Any] = {}
     for axes in panels:
         for handle, text in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -106,14 +106,14 @@ def legend(figure: Figure, panels: Iterable[Axes]) -> None:
 
 
 def side(count: int, least: float = 0.0) -> float:
-    """Return the inches that so many tokens take."""
+    """Return the inches of ``count`` tokens along an axis."""
     return min(LONGEST_SIDE, max(least, CELL * count))
 
 
 def put_tokens(axes: Axes, axis: Literal["x", "y"], tokens: Sequence[str], length: float) -> None:
     """Label the places 0, 1, ... of an axis, ``length`` inches long, with tokens.
 
-    Along x, labels that do not fit side by side stand upright.
+    Along x, labels that do not fit side by side are rotated.
     """
     cell = 72 * length / max(1, len(tokens))  # points
     size = min(TEXT, 0.8 * cell)
@@ -126,7 +126,7 @@ def put_tokens(axes: Axes, axis: Literal["x", "y"], tokens: Sequence[str], lengt
 
 
 def label(token: str) -> str:
-    """Return a token as an axis shows it: spaces to be seen, and not too long."""
+    """Return a token for an axis: spaces made visible, long tokens shortened."""
     text = visible(token)
     if text.isspace():
         return "␣" * len(text)
@@ -144,18 +144,18 @@ def inches(text: str) -> float:
 
 
 def longest(tokens: Sequence[str]) -> float:
-    """Estimate the inches of the longest of some tokens as axes label them."""
+    """Estimate the inches of the longest token label."""
     return max((inches(label(token)) for token in tokens), default=0.0)
 
 
 def tell_apart(facts: Sequence[dict[str, str]]) -> tuple[list[str], str]:
-    """Part what several lines of a figure share, for the caption, from what names each of them.
+    """Separate the facts that all lines of a figure share, for the caption, from each line's own.
 
     Args:
-        facts: Of each line, under the same names in the same order: run, split, beam.
+        facts: Facts of each line, with the same names in the same order: run, split, beam.
 
     Returns:
-        A label a line (its first fact where all lines have the same), and the shared facts.
+        A label a line (its first fact if all facts are shared), and the shared facts.
     """
     alike = [name for name in facts[0] if all(a[name] == b[name] for a, b in pairwise(facts))]
     shared = [facts[0][name] for name in alike if facts[0][name]]

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 TITLE = "BLEU against computations, by threshold"
 _NAME = re.compile(r"sweep-(?P<split>.+)-beam(?P<beam>\d+)")
 
-# Where a label may stand beside its point: points to the right and up, and its own alignment.
-# A curve rises, so that above to the left and below to the right are free as a rule.
+# Where a label may be placed beside its point: points to the right and up, and its alignment.
+# A curve rises, so above to the left and below to the right are usually free.
 _Place = tuple[tuple[int, int], Literal["left", "center", "right"]]
 _ABOVE: _Place = ((-4, 5), "right")
 _BELOW: _Place = ((4, -11), "left")
@@ -51,7 +51,7 @@ _OTHER: tuple[_Place, ...] = (
 
 
 def find_tables(paths: Sequence[Path]) -> list[Path]:
-    """Return the CSV files among some paths, and those of sweeps in the run folders among them.
+    """Return the CSV files among some paths, and those of sweeps in its run folders.
 
     Raises:
         RunError: A folder has none.
@@ -69,7 +69,7 @@ def read_points(path: Path) -> list[Point]:
     """Read a table of ``nmtflex sweep``.
 
     Raises:
-        DataError: It is none, or it has no points.
+        DataError: It is not such a table, or it has no points.
     """
     header, *rows = _rows(path)
     found = []
@@ -88,7 +88,7 @@ def read_points(path: Path) -> list[Point]:
 
 
 def _rows(path: Path) -> list[list[str]]:
-    """Read a table's header and rows; it may lack what it is of, as older ones do."""
+    """Read a table's header and rows; older tables lack the columns ``ORIGIN``."""
     try:
         text = path.read_text(encoding="utf-8")
         rows = list(csv.reader(io.StringIO(text, newline="")))
@@ -99,20 +99,22 @@ def _rows(path: Path) -> list[list[str]]:
     except csv.Error as error:
         raise DataError(f"{path}: not a table of nmtflex sweep: {error}") from error
     if not rows or tuple(rows[0]) not in (COLUMNS, COLUMNS + ORIGIN):
-        raise DataError(f"{path}: not a table of nmtflex sweep, which begins {','.join(COLUMNS)}")
+        raise DataError(
+            f"{path}: not a table of nmtflex sweep, which begins with {','.join(COLUMNS)}"
+        )
     return rows
 
 
 def table_facts(path: Path, folder: str) -> dict[str, str]:
-    """Return of which run, split and beam a table is, as far as it or its name says so.
+    """Return the run, split and beam of a table, as far as its columns or its name say so.
 
     Args:
-        path: Of the table.
-        folder: Name of the folder that it lies in.
+        path: The table.
+        folder: Name of its folder.
     """
     named = _NAME.fullmatch(path.stem)
     origin = next((row[len(COLUMNS) :] for row in _rows(path)[1:]), [])
-    # A run's own table goes by the run's name of today.
+    # A table in a run folder gets the run's current name.
     if named is not None and (not origin or RunFolder(path.parent).config.exists()):
         return {"run": folder, "split": named["split"], "beam": f"beam {named['beam']}"}
     if len(origin) != len(ORIGIN):
@@ -126,7 +128,7 @@ def trade_off(points: Sequence[Point], caption: str, chosen: Point | None = None
     """Draw BLEU against computations a step (Shu and Nakayama, figure 4).
 
     Args:
-        points: Of a sweep.
+        points: Points of a sweep.
         caption: Run, split and settings.
         chosen: A point to mark.
     """
@@ -144,7 +146,7 @@ def trade_off(points: Sequence[Point], caption: str, chosen: Point | None = None
 
 @look()
 def trade_offs(curves: Sequence[tuple[str, Sequence[Point]]], caption: str) -> Figure:
-    """Draw several sweeps, as of validation and test data (Japanese paper, figure 2).
+    """Draw several sweeps, such as of validation and test data (Japanese paper, figure 2).
 
     Args:
         curves: Name and points of each sweep.
@@ -173,16 +175,16 @@ def _curve(axes: Axes, points: Sequence[Point], style: dict[str, Any], name: str
 
 
 def _label(figure: Figure, axes: Axes, curves: Sequence[Sequence[Point]]) -> None:
-    """Write each point's threshold beside it, or not at all where every place is taken."""
+    """Write each point's threshold beside it, unless every place is taken."""
     from matplotlib.transforms import Bbox
 
-    figure.draw_without_rendering()  # now everything is where it will be
+    figure.draw_without_rendering()  # now everything has its final place
     lines = [line.get_path().transformed(line.get_transform()) for line in axes.lines]
     markers = [(float(x), float(y)) for line in lines for x, y in np.asarray(line.vertices)]
     taken = [Bbox.from_extents(x - 5, y - 5, x + 5, y + 5) for x, y in markers]
     for number, points in enumerate(curves):
         places = (_BELOW, _ABOVE) if number % 2 else (_ABOVE, _BELOW)
-        # The one without a threshold first: it is what the others are compared with.
+        # The one without a threshold first: the others are compared with it.
         for point in sorted(points, key=lambda point: (point.tau < math.inf, point.cps)):
             text = axes.annotate(
                 "no threshold" if point.tau == math.inf else f"τ = {point.tau:.4g}",
@@ -202,7 +204,7 @@ def _label(figure: Figure, axes: Axes, curves: Sequence[Sequence[Point]]) -> Non
 def _place(
     text: Annotation, places: Sequence[_Place], within: Bbox, taken: list[Bbox], lines: list[Line]
 ) -> Bbox | None:
-    """Move a text where it covers nothing, and as few lines as can be; say what it takes."""
+    """Move a text where it covers no other and as few lines as possible; return its box."""
     free = []
     for place in places:
         text.xyann, alignment = place

@@ -1,6 +1,6 @@
-"""What a report shows of some runs: one object for the page, and a line a sentence of attention.
+"""The data of a report: one object for the page, and one line of attention a sentence.
 
-Their forms are what ``assets`` reads; see ``collect``.
+``assets`` reads them in the form that ``collect`` returns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ReportTask:
 
     Args:
         split: "valid" or "test".
-        sentences: How many to trace, the first of the split.
+        sentences: How many to trace, from the start of the split.
         scores: Which, and how.
         decoding: How to translate.
     """
@@ -54,33 +54,33 @@ class ReportTask:
 
 
 class Collected(NamedTuple):
-    """What the page shows."""
+    """The data of the page."""
 
     report: dict[str, Any]
-    traces: list[str]  # JSON, a sentence each: a list with an entry a run
+    traces: list[str]  # one JSON text a sentence: a list with one entry a run
 
 
 class _OfRun(NamedTuple):
-    """What there is of one run."""
+    """The data of one run."""
 
     report: dict[str, Any]
-    hypotheses: list[dict[str, Any]]  # a sentence shown each
-    traces: list[dict[str, Any] | None]  # a sentence shown each
+    hypotheses: list[dict[str, Any]]  # one a shown sentence
+    traces: list[dict[str, Any] | None]  # one a shown sentence
 
 
 def collect(
     paths: Sequence[Path], wanted: ReportTask, report: Callable[[str], None] = lambda _: None
 ) -> Collected:
-    """Translate a split with each run, score it, and gather what else the runs have to tell.
+    """Translate a split with each run, score it, and collect the rest of the runs' data.
 
     Args:
         paths: Run folders.
         wanted: What to collect.
-        report: Takes what a person should know meanwhile.
+        report: Called with messages for the user.
 
     Raises:
         OptionError: The runs have different data, or cannot do what the options ask.
-        RunError: A folder is no run, or has not the split.
+        RunError: A folder is not a run, or does not have the split.
         DataError: A split, a metrics file or a table of a sweep is damaged.
     """
     opened = open_runs(paths, wanted.decoding)
@@ -121,11 +121,7 @@ def collect(
 
 
 def _of_run(
-    opened: Opened,
-    name: str,
-    sources: Sequence[str],
-    references: Sequence[str],
-    wanted: ReportTask,
+    opened: Opened, name: str, sources: Sequence[str], references: Sequence[str], wanted: ReportTask
 ) -> _OfRun:
     run, translator, _ = opened
     file = str(split_files(run.folder.raw, wanted.split)[1])
@@ -186,7 +182,7 @@ def _of_run(
 
 
 def _learning(folder: RunFolder) -> list[dict[str, Any]]:
-    """Return the rows of a run's metrics, none where it has no file of them."""
+    """Return the rows of a run's metrics; none without a metrics file."""
     if not folder.metrics.is_file():
         return []
     return [
@@ -196,7 +192,7 @@ def _learning(folder: RunFolder) -> list[dict[str, Any]]:
 
 
 def _sweeps(folder: RunFolder) -> list[dict[str, Any]]:
-    """Return the sweeps that lie in a run's folder."""
+    """Return the sweeps in a run's folder."""
     if not any(folder.path.glob("sweep-*.csv")):
         return []
     found = []
@@ -213,7 +209,7 @@ def _sweeps(folder: RunFolder) -> list[dict[str, Any]]:
 def _traces(
     opened: Opened, lines: Sequence[str], best: Sequence[Translation]
 ) -> list[dict[str, Any] | None]:
-    """Return what attention looked at in each line, weights in thousandths; None in empty ones."""
+    """Return what attention looked at in each line, weights in thousandths; None if empty."""
     translator = opened.translator
     found: list[dict[str, Any] | None] = []
     for line, one, trace in zip(lines, best, translator.traces(lines, best), strict=True):
@@ -226,7 +222,7 @@ def _traces(
 
 
 def _rounded(trace: SentenceTrace) -> dict[str, Any]:
-    """Return a trace as JSON holds it."""
+    """Return a trace for JSON."""
 
     def weights(part: Numbers | None) -> Any:
         return None if part is None else np.rint(1000 * part).astype(int).tolist()

@@ -1,4 +1,4 @@
-"""What a run is, read from its folder alone: no model is built and no weight is read."""
+"""The facts of a run, from its folder only: no model is built and no weight is read."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nmtflex.config import (
-    Config,
-    DeviceConfig,
-    FinetuneConfig,
-    ModelConfig,
-    TrainConfig,
-)
+from nmtflex.config import Config, DeviceConfig, FinetuneConfig, ModelConfig, TrainConfig
 from nmtflex.config.words import given_words
 from nmtflex.errors import RunError
 from nmtflex.files import read_json
@@ -27,10 +21,10 @@ from nmtflex.training.checkpoint import read_progress
 
 
 def describe_run(path: Path) -> dict[str, Any]:
-    """Return what there is to know of a run, in plain JSON types.
+    """Return the facts of a run, in plain JSON types.
 
     Raises:
-        RunError: The folder is no run, or a file of it is damaged.
+        RunError: The folder is not a run, or one of its files is damaged.
     """
     folder = RunFolder(path)
     config = read_run_config(folder)
@@ -51,10 +45,7 @@ def describe_run(path: Path) -> dict[str, Any]:
 
 
 def options_line(path: Path, config: Mapping[str, Any]) -> str:
-    """Return a command line that asks for what a run's ``config.json`` holds.
-
-    Options with their defaults are left out.
-    """
+    """Return a command line for a run's ``config.json``, without options at their defaults."""
     average, train = config.get("average"), config.get("train", {})
     if isinstance(average, dict):
         words = ["average", str(average.get("base_run")), "--run", str(path)]
@@ -64,7 +55,7 @@ def options_line(path: Path, config: Mapping[str, Any]) -> str:
     argument = "base_run" if finetuned else "data"
     words = ["finetune" if finetuned else "train", str(train.get(argument)), "--run", str(path)]
     others = {name: value for name, value in train.items() if name != "run"}
-    if not finetuned:  # or the model is the base run's
+    if not finetuned:  # otherwise the model is the base run's
         words += given_words(ModelConfig, config["model"])
     words += given_words(group, others)
     return shlex.join(["nmtflex", *words, *given_words(DeviceConfig, config.get("device", {}))])
@@ -95,13 +86,13 @@ def _languages(folder: RunFolder) -> dict[str, Any]:
 
 
 def _weights_file(folder: RunFolder) -> Path | None:
-    """Return the best weights, or those of the last checkpoint; None where there are none yet."""
+    """Return the best weights, or those of the last checkpoint; None if there are none yet."""
     files = [path / "weights.safetensors" for path in reversed(folder.updates())]
     return next((path for path in (folder.best, *files) if path.is_file()), None)
 
 
 def count_parameters(folder: RunFolder) -> dict[str, int] | None:
-    """Return the number of weights of each part of the model, from the header of their file."""
+    """Return the number of weights of each part of the model, from the file's header."""
     path = _weights_file(folder)
     if path is None:
         return None
@@ -123,7 +114,7 @@ def part_of(weight: str) -> str:
 
 
 def _bytes(folder: RunFolder) -> dict[str, int]:
-    """Return the bytes on disk: of all, and of each file and folder of the run."""
+    """Return the bytes on disk: in total, and of each file and folder of the run."""
     found = {}
     for item in sorted(folder.path.iterdir()):
         inside = item.rglob("*") if item.is_dir() and not item.is_symlink() else [item]
@@ -133,7 +124,7 @@ def _bytes(folder: RunFolder) -> dict[str, int]:
 
 
 def _progress(folder: RunFolder) -> dict[str, Any] | None:
-    """Return how far the training has come by its last checkpoint; None without one."""
+    """Return the training progress at the last checkpoint; None without one."""
     checkpoints = folder.updates()
     if not checkpoints:
         return None

@@ -1,4 +1,4 @@
-"""The page: one HTML file that holds its style, its scripts and its data, and asks no network."""
+"""The page: one HTML file with its style, scripts and data, which uses no network."""
 
 from __future__ import annotations
 
@@ -14,49 +14,23 @@ from typing import Any
 
 from nmtflex.errors import OptionError
 
-# In the order in which they stand in the page: a later style wins, a script uses earlier ones.
+# In page order: a later style wins, a script uses earlier ones.
 STYLES = (
-    "colours.css",
-    "base.css",
-    "tables.css",
-    "controls.css",
-    "explorer.css",
-    "matrix.css",
-    "print.css",
-)
+    "colours.css", "base.css", "tables.css", "controls.css",
+    "explorer.css", "matrix.css", "print.css",
+)  # fmt: skip
 HEAD_SCRIPTS = ("namespace.js", "theme.js")  # before the first paint
 SCRIPTS = (
-    "dom.js",
-    "text.js",
-    "colours.js",
-    "controls.js",
-    "charts.js",
-    "scores.js",
-    "settings.js",
-    "learning.js",
-    "tradeoff.js",
-    "lengths.js",
-    "trace.js",
-    "orders.js",
-    "sentences.js",
-    "hypotheses.js",
-    "steps.js",
-    "strip.js",
-    "views.js",
-    "sides.js",
-    "sizes.js",
-    "cells.js",
-    "matrix.js",
-    "stepinfo.js",
-    "panel.js",
-    "permalink.js",
-    "explorer.js",
-    "main.js",
-)
+    "dom.js", "text.js", "colours.js", "controls.js", "charts.js",
+    "scores.js", "settings.js", "learning.js", "tradeoff.js", "lengths.js",
+    "trace.js", "orders.js", "sentences.js", "hypotheses.js", "steps.js", "strip.js",
+    "views.js", "sides.js", "sizes.js", "cells.js", "matrix.js", "stepinfo.js", "panel.js",
+    "permalink.js", "explorer.js", "main.js",
+)  # fmt: skip
 PLACE = re.compile(r"{{(\w+)}}")
 
-# What could end a script element, begin a comment in it, or end a line of JavaScript; in JSON these
-# stand in strings alone. Surrogates come from file names that are no UTF-8; no file can hold them.
+# Characters that could end a script element, begin a comment in it, or end a line of JavaScript; in
+# JSON they occur only in strings. Surrogates come from file names that are not UTF-8.
 UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
@@ -73,13 +47,11 @@ def check_plotly() -> None:
 
 
 def render(report: Mapping[str, Any], traces: Iterable[str]) -> Iterator[str]:
-    """Write a page, piece by piece.
+    """Yield a page, piece by piece.
 
     Args:
-        report: What the page shows, as ``collect`` returns it; numbers that are not finite become
-            null.
-        traces: What attention looked at: a JSON text a sentence of ``report``, read when its turn
-            comes.
+        report: The data of the page, from ``collect``; numbers that are not finite become null.
+        traces: What attention looked at: one JSON text a sentence of ``report``, read lazily.
 
     Raises:
         OptionError: plotly is not installed.
@@ -105,7 +77,7 @@ def render(report: Mapping[str, Any], traces: Iterable[str]) -> Iterator[str]:
 
 
 def inert(text: str) -> str:
-    r"""Return JSON that says the same and holds nothing that HTML or JavaScript would obey.
+    r"""Return equivalent JSON without anything that HTML or JavaScript would interpret.
 
     >>> inert('"</script>"')
     '"\\u003c/script\\u003e"'
@@ -114,18 +86,18 @@ def inert(text: str) -> str:
 
 
 def _replaced(found: re.Match[str]) -> str:
-    """Return U+FFFD for what no file can hold, and everything else as it is."""
+    """Return U+FFFD for a surrogate, and everything else unchanged."""
     return "\ufffd" if "\ud800" <= found[0] <= "\udfff" else found[0]
 
 
 def _lines(traces: Iterable[str]) -> Iterator[str]:
-    """Return a line a trace; a line feed inside JSON is mere space."""
+    """Yield one line a trace; a line feed inside JSON is only white space."""
     for number, trace in enumerate(traces):
         yield ("\n" if number else "") + inert(trace).strip().replace("\n", " ")
 
 
 def _finite(value: Any) -> Any:
-    """Return a value with null for what JSON has no number for, as a loss that overflowed."""
+    """Return a value with null for numbers that JSON lacks, such as a loss that overflowed."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -136,9 +108,9 @@ def _finite(value: Any) -> Any:
 
 
 def _policy(scripts: Iterable[str], style: str) -> str:
-    """Return the page's content security policy: what it holds may run, and nothing else.
+    """Return the page's content security policy: only its own scripts and styles may run.
 
-    The empty style is Plotly's, which makes an element without text and adds rules from its script.
+    The empty style is Plotly's, which adds rules to an empty element from its script.
     """
     return "; ".join([
         "default-src 'none'",
@@ -152,7 +124,7 @@ def _policy(scripts: Iterable[str], style: str) -> str:
 
 
 def _source(text: str) -> str:
-    """Return what a policy calls an inline text by."""
+    """Return a policy's source for an inline text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -162,12 +134,12 @@ def _asset(name: str) -> str:
 
 
 def _joined(names: Iterable[str]) -> str:
-    """Return several assets as one, each after its name."""
+    """Return several assets as one text, each after its name."""
     return "".join(f"\n/* {name} */\n{_asset(name)}" for name in names)
 
 
 def _plotly() -> str:
-    """Return Plotly's script as an HTML parser will return it."""
+    """Return Plotly's script with the line ends of an HTML parser."""
     from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
     script: str = get_plotlyjs()

@@ -7,11 +7,7 @@ from typing import Any
 
 
 def settings(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row an option, group by group: its name, and its value in each run.
-
-    Args:
-        configs: What ``config.json`` of each run holds.
-    """
+    """Return one row an option, by group: its name, and its value in the config of each run."""
     flat = [dict(_flatten(config)) for config in configs]
     rows = dict.fromkeys(key for one in flat for key in one)
     groups = list(dict.fromkeys(group for group, _ in rows))
@@ -22,7 +18,7 @@ def settings(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _flatten(config: Mapping[str, Any]) -> list[tuple[tuple[str, str], str]]:
-    """Return the options of a run's config, each with its group; what is alone is "software"."""
+    """Return the options of a run's config with their groups; top-level values are "software"."""
     found = []
     for group, value in config.items():
         if isinstance(value, Mapping):
@@ -33,7 +29,7 @@ def _flatten(config: Mapping[str, Any]) -> list[tuple[tuple[str, str], str]]:
 
 
 def _leaves(table: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the options of a table, those of tables inside it with dots."""
+    """Return the options of a table; those of nested tables have dots in their names."""
     found = []
     for name, value in table.items():
         if isinstance(value, Mapping):
@@ -44,7 +40,7 @@ def _leaves(table: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _text(value: Any) -> str:
-    """Return a value as a person writes it."""
+    """Return a value in plain words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):

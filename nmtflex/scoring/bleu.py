@@ -1,6 +1,6 @@
 """BLEU, chrF and TER by sacrebleu, each with the signature that makes the number comparable.
 
-A ``Metric`` says how sentences are scored; ``corpus_score`` and ``sentence_scores`` do it.
+``corpus_score`` and ``sentence_scores`` apply a ``Metric``.
 Hypotheses are one sequence of sentences, and each reference is another, of the same length.
 """
 
@@ -18,9 +18,9 @@ from nmtflex.text.tokenizers import WORD
 
 Smoothing = Literal["exp", "none"]
 
-# sacrebleu parts words with str.split(), for which an ideographic or a no-break space inside a word
-# ends it. Each white-space character becomes two private-use ones, of which the first becomes
-# itself twice where it stands in the text, so that different words stay different.
+# sacrebleu separates words with str.split(), which splits a word at an ideographic or no-break
+# space. Each white-space character becomes two private-use ones, and the first of these is doubled
+# where the text contains it, so that different words stay different.
 _ESCAPE = "\ue000"
 _SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace()]
 _PROTECTED = str.maketrans(
@@ -30,7 +30,7 @@ _PROTECTED = str.maketrans(
 
 
 class BleuParts(NamedTuple):
-    """What a BLEU is made of; as text, the end of the line that multi-bleu.perl prints."""
+    """The parts of a BLEU; as text, the end of the line that multi-bleu.perl prints."""
 
     precisions: tuple[float, ...]  # percent, of one word to four
     brevity_penalty: float  # 0-1
@@ -66,7 +66,7 @@ class SentenceScores(NamedTuple):
 
 
 class _OnceTER(TER):
-    """TER that keeps the edits of each sentence: scores, tests and sentences ask for the same."""
+    """TER that caches the edits of each sentence: scores and tests need the same ones."""
 
     def __init__(self, case_sensitive: bool) -> None:
         super().__init__(case_sensitive=case_sensitive)
@@ -80,7 +80,7 @@ class _OnceTER(TER):
 
 
 class Metric(NamedTuple):
-    """A metric of sacrebleu, and the line that it is given for a sentence."""
+    """A metric of sacrebleu, and the function from a sentence to its line."""
 
     by: BLEU | CHRF | TER
     line: Callable[[Any], str]
@@ -97,14 +97,14 @@ def bleu_metric(
     """Return BLEU.
 
     Args:
-        tokenize: sacrebleu's tokenizer; "none" parts words at ASCII white space alone, and None
-            takes sentences that are lists of words.
-        lowercase: Lower the case of both sides.
-        smooth: What counts where no n-gram of some length matches: "none" makes the score 0, as
+        tokenize: sacrebleu's tokenizer; "none" splits words at ASCII white space only, and None
+            takes sentences as lists of words.
+        lowercase: Lowercase both sides.
+        smooth: The precision if no n-gram of some length matches: "none" makes the score 0, as
             multi-bleu.perl does, and is the default for words; "exp" halves the precision each
             time, and is the default for sacrebleu's tokenizers.
-        by_sentence: Smooth, and leave out n-grams longer than the hypothesis.
-        force: Keep sacrebleu from warning of text that looks tokenized.
+        by_sentence: Smooth, and ignore n-grams longer than the hypothesis.
+        force: Suppress sacrebleu's warning about text that looks tokenized.
     """
     words = tokenize in (None, "none")
     line = {None: protected_line, "none": _protected_words}.get(tokenize, str)
@@ -129,8 +129,8 @@ def ter_metric(*, words: bool = False, case_sensitive: bool = False) -> Metric:
     """Return TER.
 
     Args:
-        words: Sentences are lists of words, not lines, which sacrebleu parts at white space.
-        case_sensitive: Keep case; as in tercom, it is lowered otherwise.
+        words: Sentences are lists of words, not lines, which sacrebleu splits at white space.
+        case_sensitive: Keep case; otherwise text is lowercased, as in tercom.
     """
     return Metric(_OnceTER(case_sensitive=case_sensitive), protected_line if words else str)
 
@@ -167,23 +167,23 @@ def sentence_scores(
 
 
 def lacks_spaces(lines: Sequence[str]) -> bool:
-    """Say whether lines look like a language written without spaces, and not segmented.
+    """Whether lines look like unsegmented text of a language written without spaces.
 
-    True where lines of ten characters and more have under one space in twenty characters.
+    True if lines of at least 10 characters have less than one space in 20 characters.
     """
     long = [line for line in lines if len(line) >= 10]
     return 20 * sum(line.count(" ") for line in long) < sum(map(len, long))
 
 
 def protected_line(words: Sequence[str]) -> str:
-    """Join words to a line that sacrebleu parts at these words, whatever white space they hold."""
+    """Join words to a line that sacrebleu splits into them again, with any white space inside."""
     return " ".join([word.translate(_PROTECTED) for word in words])
 
 
 def prepared(
     metric: Metric, hypotheses: Sequence[Any], references: Sequence[Sequence[Any]]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the lines that sacrebleu is given.
+    """Return the lines for sacrebleu.
 
     Raises:
         DataError: The numbers of sentences differ, or there are none.
@@ -201,7 +201,7 @@ def prepared(
 
 
 def bounded(metric: Metric, value: float) -> float:
-    """Return a score as it should be: a perfect BLEU comes out as 100.00000000000004."""
+    """Return a score of at most 100: sacrebleu's perfect BLEU is 100.00000000000004."""
     return float(value) if isinstance(metric.by, TER) else min(float(value), 100.0)
 
 

@@ -1,4 +1,4 @@
-"""Scores by the length of the source, since attention is judged by its long sentences."""
+"""Scores by source length, since attention is judged on long sentences."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Result = TypeVar("Result")
 
 
 class Bucket(NamedTuple, Generic[Result]):
-    """The sentences whose sources have some lengths, and their score."""
+    """The sentences whose source lengths lie in a range, and their score."""
 
     label: str  # "11-20", ">50"
     low: int  # tokens, the shortest
-    high: int | None  # tokens, the longest; None has no end
+    high: int | None  # tokens, the longest; None: no limit
     sentences: int
     score: Result | None  # None where there are no sentences
 
@@ -30,24 +30,24 @@ def score_by_length(
     *references: Sequence[Any],
     edges: Sequence[int] = EDGES,
 ) -> list[Bucket[Result]]:
-    """Score the sentences of each source length apart.
+    """Score the sentences of each range of source lengths.
 
     Args:
-        score: Called with a bucket's hypotheses and references, as ``corpus_score`` of a metric is.
+        score: Called with a bucket's hypotheses and references, like ``corpus_score`` of a metric.
         source_lengths: Tokens of each source sentence.
         hypotheses: Sentences.
         references: One sequence of sentences for each reference.
-        edges: Longest source of each bucket but the last, in tokens, rising from at least 1.
+        edges: Longest source of each bucket but the last, in tokens, increasing from at least 1.
 
     Returns:
-        All buckets, the empty ones too; one for empty sources comes first where there are any.
+        All buckets, including empty ones; if there are empty sources, their bucket comes first.
 
     Raises:
-        DataError: The numbers of sentences differ, or what the function raises.
-        ValueError: The edges do not rise.
+        DataError: The numbers of sentences differ, or ``score`` raises it.
+        ValueError: The edges do not increase.
     """
     if any(high <= low for low, high in pairwise((0, *edges))):
-        raise ValueError(f"edges must rise from at least 1, not {list(edges)}")
+        raise ValueError(f"edges must increase from at least 1, not {list(edges)}")
     for sentences in (hypotheses, *references):
         if len(sentences) != len(source_lengths):
             raise DataError(f"{len(source_lengths)} sources, but {len(sentences)} sentences")

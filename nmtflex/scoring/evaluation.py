@@ -32,20 +32,20 @@ class Evaluation(NamedTuple):
     bleu: Score
     chrf: Score
     sentences: int
-    ter: Score | None = None  # where it was asked for
-    ribes: RibesScore | None = None  # where it was asked for
+    ter: Score | None = None  # if requested
+    ribes: RibesScore | None = None  # if requested
     cps: float | None = None  # score computations a step; see ``Tally``
     encoding_computations: float | None = None  # score computations a sentence before the first
     decoding_seconds: float | None = None  # of a run
 
     @property
     def scores(self) -> dict[str, Score | RibesScore]:
-        """The scores, by the names they are printed under."""
+        """The scores, by their printed names."""
         known = {"BLEU": self.bleu, "chrF2": self.chrf, "TER": self.ter, "RIBES": self.ribes}
         return {name: score for name, score in known.items() if score is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return numbers unrounded, under the names of ``eval --json``."""
+        """Return unrounded numbers, by the names of ``eval --json``."""
         found: dict[str, Any] = {
             "bleu": self.bleu.value,
             "chrf": self.chrf.value,
@@ -67,7 +67,7 @@ class Evaluation(NamedTuple):
 
 
 class _Measure(NamedTuple):
-    """A metric of sacrebleu, what of a text it reads, and what its signature leaves out."""
+    """A metric of sacrebleu, the part of a text it reads, and what its signature lacks."""
 
     metric: Metric
     reads: Callable[[Text], Sequence[Any]]
@@ -79,11 +79,11 @@ class Scorer:
 
     Args:
         segmentation: How lines become the words of BLEU and RIBES.
-        references: One text each.
-        config: Which scores, and how; what it says of words is in the segmentation.
+        references: One or more texts.
+        config: Which scores, and how; the segmentation overrides its options about words.
 
     Raises:
-        DataError: The references differ in length or are empty, or there is RIBES to compute and a
+        DataError: The references differ in length or are empty, or RIBES is requested and a
             reference has no words.
     """
 
@@ -113,11 +113,11 @@ class Scorer:
         )
 
     def bleu(self, output: Text) -> Score:
-        """Return a system's BLEU alone."""
+        """Return only a system's BLEU."""
         return self._score(self._bleu, output)
 
     def compare(self, outputs: Mapping[str, Text], resampling: Resampling) -> list[Comparison]:
-        """Compare systems with the first one, by every score; of a single one find intervals."""
+        """Compare systems with the first, by every score; a single one gets only intervals."""
         found = []
         for measure in (self._bleu, self._chrf, self._ter):
             if measure is not None:
@@ -131,7 +131,7 @@ class Scorer:
         return found
 
     def by_length(self, output: Text, source_lengths: Sequence[int]) -> list[Bucket[Score]]:
-        """Return the BLEU of the sentences of each source length, in tokens."""
+        """Return the BLEU for each range of source lengths, in tokens."""
         return score_by_length(
             lambda *sides: corpus_score(self._bleu.metric, *sides),
             source_lengths,
@@ -139,9 +139,9 @@ class Scorer:
         )
 
     def by_sentence(self, output: Text) -> tuple[dict[str, Sequence[float]], str]:
-        """Return columns of scores and lengths, a row a sentence, and the signature of the BLEU.
+        """Return columns of scores and lengths, one row a sentence, and the signature of BLEU.
 
-        Lengths are in the words of BLEU; of several references the closest in length counts.
+        Lengths are in BLEU's words; of several references, the closest in length counts.
         """
         measures = {"bleu": self._bleu_measure(by_sentence=True), "chrf": self._chrf}
         columns: dict[str, Sequence[float]] = {
@@ -161,14 +161,14 @@ class Scorer:
         return columns, f"{bleu.metric.by.get_signature()}{bleu.segmenter}"
 
     def unspaced(self, output: Text) -> str | None:
-        """Name the text whose lines BLEU took for single words, if there is one."""
+        """Name a text whose lines BLEU took for single words, if there is one."""
         if not self.segmentation.at_spaces:
             return None
         texts = (*self.references, output)
         return next((text.name for text in texts if lacks_spaces(text.lines)), None)
 
     def tokenized(self, output: Text) -> str | None:
-        """Name the text that looks tokenized, and that BLEU has tokenized again."""
+        """Name a text that looks tokenized and that BLEU tokenized again, if there is one."""
         if self.segmentation.tokenize not in ("13a", "intl"):
             return None
         texts = (*self.references, output)
@@ -202,7 +202,7 @@ class Scorer:
         return sentence_scores(measure.metric, *self._sides(measure, output)).values
 
     def _sides(self, measure: _Measure, output: Text) -> list[Sequence[Any]]:
-        """Return what a metric reads of an output and of the references."""
+        """Return what a metric reads of an output and the references."""
         check_parallel(*map(_size, (output, *self.references)))
         return [measure.reads(text) for text in (output, *self.references)]
 
@@ -212,15 +212,15 @@ class Scorer:
                 if not words:
                     raise DataError(
                         f"{reference.name}:{number}: an empty reference, which RIBES cannot score; "
-                        f"remove the sentence from all files, or score without RIBES"
+                        f"remove the line from all files, or score without RIBES"
                     )
 
 
 def file_segmentation(config: ScoreConfig) -> Segmentation:
-    """Return how the lines of files become words.
+    """Return how lines of files become words.
 
     Raises:
-        DataError: A package or a model is missing or cannot be used.
+        DataError: A package or a model is missing or unusable.
     """
     return (
         wat_segmentation(config) if config.wat else sacrebleu_segmentation(config.tokenize or "13a")
@@ -228,10 +228,10 @@ def file_segmentation(config: ScoreConfig) -> Segmentation:
 
 
 def read_texts(paths: Sequence[Path], segmentation: Segmentation) -> list[Text]:
-    """Read files of a line a sentence.
+    """Read files with one sentence a line.
 
     Raises:
-        DataError: One is unreadable.
+        DataError: One cannot be read.
     """
     return [segmentation.text(str(path), list(read_lines(path))) for path in paths]
 
@@ -243,7 +243,7 @@ def check_parallel(*files: tuple[str, int]) -> None:
         files: Name and number of lines of each.
 
     Raises:
-        DataError: They do not.
+        DataError: They have not.
     """
     first, *others = files
     for other in others:
@@ -271,7 +271,7 @@ def _words(text: Text) -> Sequence[Sequence[str]]:
 
 
 def _looks_tokenized(lines: Sequence[str]) -> bool:
-    """Say whether most of the lines that end in a period have a space before it."""
+    """Whether most lines that end in a period have a space before it."""
     return 2 * sum(line.endswith(" .") for line in lines) > sum(
         line.endswith(".") for line in lines
     )

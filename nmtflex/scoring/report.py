@@ -1,4 +1,4 @@
-"""What ``nmtflex eval`` reports: tables for people, one object for programs, a line a sentence."""
+"""The output of ``nmtflex eval``: tables, one JSON object, and one line a sentence."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class ScoreReport:
 
     Args:
         systems: By name; the first is the baseline of the comparisons.
-        comparisons: Means, intervals and p-values, if they were asked for.
-        buckets: BLEU by source length of each system, if it was asked for.
+        comparisons: Means, intervals and p-values, if requested.
+        buckets: BLEU by source length of each system, if requested.
     """
 
     systems: Mapping[str, Evaluation]
@@ -36,7 +36,7 @@ class ScoreReport:
     buckets: Mapping[str, Sequence[Bucket[Score]]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return one system's scores, or those of several in a list ``systems``; unrounded."""
+        """Return the scores of one system, or of several in a list ``systems``; unrounded."""
         found = {name: self._plain_system(name) for name in self.systems}
         comparisons = [comparison.to_dict() for comparison in self.comparisons]
         significance = {"significance": comparisons} if comparisons else {}
@@ -52,7 +52,7 @@ class ScoreReport:
         }
 
     def system_dict(self, name: str) -> dict[str, Any]:
-        """Return the scores of one system of several, with its own comparisons; unrounded."""
+        """Return the scores of one of several systems, with its comparisons; unrounded."""
         own = [row.to_dict() for row in self.comparisons if row.system == name]
         return self._plain_system(name) | ({"significance": own} if own else {})
 
@@ -63,12 +63,12 @@ class ScoreReport:
         return found
 
     def tables(self) -> list[Table]:
-        """Return what is printed."""
+        """Return the printed tables."""
         tables = self._systems() if len(self.systems) > 1 else [self._system()]
         return tables + [self._by_length()] * bool(self.buckets)
 
     def _system(self) -> Table:
-        """Return a row a score, with its interval if there is one."""
+        """Return one row a score, with its interval if there is one."""
         (evaluation,) = self.systems.values()
         intervals = {row.metric: row for row in self.comparisons}
         rows = []
@@ -87,7 +87,7 @@ class ScoreReport:
         return Table(("metric", "score", *shown, "signature"), rows)
 
     def _systems(self) -> list[Table]:
-        """Return a row a system, or a row a score and system with its p-value; and signatures."""
+        """Return one row a system, or a score and system with p-values; and the signatures."""
         if self.comparisons:
             signatures = {row.metric: row.signature for row in self.comparisons}
             rows = [[row.metric, row.system, *_numbers(row)] for row in self.comparisons]
@@ -111,7 +111,7 @@ class ScoreReport:
         return [*scores, Table(("metric", "signature"), list(signatures.items()))]
 
     def _by_length(self) -> Table:
-        """Return a row a bucket."""
+        """Return one row a bucket."""
         names = [f"BLEU {name}" for name in self.buckets] if len(self.buckets) > 1 else ["BLEU"]
         rows = []
         for several in zip(*self.buckets.values(), strict=True):
@@ -129,14 +129,14 @@ def sentence_table(columns: Mapping[str, Sequence[float]]) -> str:
 
 
 def _plain(bucket: Bucket[Score]) -> dict[str, Any]:
-    """Return what JSON holds of a bucket."""
+    """Return a bucket for JSON."""
     found = bucket._asdict()
     score = found.pop("score")
     return found | {"bleu": None if score is None else score.value}
 
 
 def _costs(evaluation: Evaluation) -> dict[str, str]:
-    """Return what the translations of a run cost, by the name of the column; files have none."""
+    """Return the cost of a run's translations, by column name; nothing for files."""
     if evaluation.decoding_seconds is None:
         return {}
     cps = "" if evaluation.cps is None else f"{evaluation.cps:.2f}"

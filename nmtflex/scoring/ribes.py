@@ -10,8 +10,8 @@ the hypothesis' order::
     BP    = min(1, exp(1 - r / h))                                brevity penalty
     RIBES = NKT * P^alpha * BP^beta                               alpha 0.25, beta 0.10
 
-NKT is 0 where fewer than two words align, but 1 where the reference has one word and it aligns. Of
-several references the best counts, and a corpus has the mean of its sentences. The numbers are
+NKT is 0 if fewer than two words align, but 1 if the reference has one word and it aligns. Of
+several references the best counts, and a corpus gets the mean of its sentences. The numbers equal
 those of the official program, version 1.03.1.
 """
 
@@ -31,15 +31,15 @@ from nmtflex.errors import DataError
 
 ALPHA, BETA = 0.25, 0.10
 
-# Contexts up to so many words more are grown one by one; whatever is still ambiguous then is
-# settled by sorting, whose time does not grow with the length of what a sentence repeats.
+# Contexts grow word by word up to this many words; what is still ambiguous then is resolved by
+# sorting, whose time does not depend on the length of repeated passages.
 _MAX_GROWN = 16
 
 _Group = tuple[Sequence[int], Sequence[int]]  # positions in hypothesis and in reference
 
 
 class RibesScore(NamedTuple):
-    """RIBES of a corpus, 0-1, that of each sentence, and how they were computed."""
+    """RIBES of a corpus and of each sentence, 0-1, and how they were computed."""
 
     value: float
     sentences: list[float]
@@ -53,7 +53,7 @@ def word_ribes(
     beta: float = BETA,
     case_sensitive: bool = False,
 ) -> RibesScore:
-    """Return the RIBES of sentences that are lists of words.
+    """Return the RIBES of sentences given as lists of words.
 
     Args:
         hypotheses: Sentences.
@@ -144,7 +144,7 @@ def _score(hypothesis: Sequence[str], reference: Sequence[str], alpha: float, be
 
 
 def _kendall(ranks: Sequence[int]) -> float:
-    """Return the share of the pairs that increase; two equal ranks do not."""
+    """Return the share of increasing pairs; equal ranks do not increase."""
     if all(one < other for one, other in pairwise(ranks)):
         return 1.0
     increasing = 0
@@ -159,9 +159,9 @@ def _kendall(ranks: Sequence[int]) -> float:
 def _align(hypothesis: Sequence[str], reference: Sequence[str]) -> list[int]:
     """Return the reference positions of the hypothesis words that align, in the hypothesis' order.
 
-    A word that stands once in both aligns. Of one that stands more often in either, the context
-    grows by one word at a time: first the words to its left are added, then those to its right
-    instead, until either sequence stands once in both. So two words may align with the same one.
+    A word that occurs once in both aligns. If it occurs more often in either, its context grows by
+    one word at a time, first with the words to its left, then instead with those to its right,
+    until either sequence occurs once in both. So two words may align with the same one.
     """
     sentences = hypothesis, reference
     found: dict[int, int] = {}
@@ -183,16 +183,16 @@ def _grow(
     found: dict[int, int],
     sentences: tuple[Sequence[str], Sequence[str]],
 ) -> list[_Group]:
-    """Part the places that had the same context by the word at an offset from each.
+    """Split the places with the same context by the word at an offset from each.
 
     Args:
-        groups: Places in both sentences that have the same context.
+        groups: Places in both sentences with the same context.
         offset: Where the context grows, in words; negative to the left.
-        found: Alignment by hypothesis place; joined by the places alone in both groups.
+        found: Alignment by hypothesis place; extended by the places now unique in both.
         sentences: Hypothesis and reference.
 
     Returns:
-        The new groups that still hold a hypothesis place not found, and a reference place.
+        The new groups that still have an unaligned hypothesis place, and a reference place.
     """
     hypothesis, reference = sentences
     grown: list[_Group] = []
@@ -222,7 +222,7 @@ def _grow(
 def _align_by_sorting(
     hypothesis: Sequence[str], reference: Sequence[str], found: dict[int, int]
 ) -> None:
-    """Find what growing contexts without end would find, in time n (log n)^2 for n words."""
+    """Find what unlimited contexts would find, in time n (log n)^2 for n words."""
     right = _shortest_unique(hypothesis, reference)
     left = _shortest_unique(hypothesis[::-1], reference[::-1])[::-1]
     for place, ((before, mirrored), (after, rank)) in enumerate(zip(left, right, strict=True)):
@@ -233,12 +233,12 @@ def _align_by_sorting(
 def _shortest_unique(
     hypothesis: Sequence[str], reference: Sequence[str]
 ) -> list[tuple[float, int]]:
-    """Find for each hypothesis place the shortest sequence from there that stands once in both.
+    """Find for each hypothesis place the shortest sequence from there that is unique in both.
 
-    Let m be the longest beginning that the hypothesis from that place has in common with itself
-    from any other place, and r1 and r2 the longest two that it has in common with the reference
-    from any place. The sequence has max(m, r2) + 1 words if that is at most r1. Suffixes that
-    share most stand next to each other in sorted order.
+    Let m be the longest prefix that the hypothesis from that place shares with itself from any
+    other place, and r1 and r2 the longest two that it shares with the reference from any place. The
+    sequence has max(m, r2) + 1 words if that is at most r1. Suffixes that share most are neighbours
+    in sorted order.
 
     Returns:
         Its length in words, infinite if there is none, and its place in the reference.
@@ -246,7 +246,7 @@ def _shortest_unique(
     size = len(hypothesis)
     numbers: dict[str, int] = {}
     coded = [numbers.setdefault(word, len(numbers)) for word in (*hypothesis, *reference)]
-    coded.insert(size, len(numbers))  # two marks that equal nothing end the sentences
+    coded.insert(size, len(numbers))  # two unique marks end the sentences
     coded.append(len(numbers) + 1)
     order, shared = (array.tolist() for array in _sorted_suffixes(np.array(coded)))
     alone = [0] * size  # max(m, r2)
@@ -274,10 +274,10 @@ def _shortest_unique(
 def _sorted_suffixes(
     coded: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Sort the suffixes of a sequence by doubling the length that their ranks compare.
+    """Sort the suffixes of a sequence by prefix doubling.
 
     Returns:
-        The places where they begin, [N], and how much each shares with the next, [N - 1].
+        The places where they begin, [N], and the length each shares with the next, [N - 1].
     """
     count = len(coded)
     ranks = [coded]  # of the first 1, 2, 4, ... elements from each place

@@ -1,7 +1,7 @@
 """Whether systems differ by more than chance: intervals and p-values by resampling a test set.
 
-The first system is the baseline, with which the others are compared. Let d be the difference of
-two scores and N the number of resamples::
+The first system is the baseline for the others. Let d be the difference of two scores and N the
+number of resamples::
 
     bootstrap        Koehn (2004), https://aclanthology.org/W04-3250: sentences are drawn with
                      replacement, the same for both systems; d* is the difference of a resample
@@ -10,11 +10,11 @@ two scores and N the number of resamples::
                      outputs are swapped or not; d* is the difference after that
                      p = (|{ |d*| > |d| }| + 1) / (N + 1)
 
-sacrebleu does this for its metrics, and RIBES, the mean of its sentences, has the same resamples
-for the same seed here. Two departures keep p from being small by accident. Where the scores are
-equal p is 1; sacrebleu alone gives 1 / (N + 1) to a copy of the baseline. And for RIBES a d* equal
-to d counts too: where two or three sentences differ, many d* equal it. The intervals, of 95 % of
-the resamples of one system, are the bootstrap's under both methods.
+sacrebleu does this for its metrics; RIBES, the mean of its sentences, gets the same resamples for
+the same seed here. Two departures prevent a p that is small by accident. If the scores are equal, p
+is 1; sacrebleu alone gives 1 / (N + 1) to a copy of the baseline. And for RIBES a d* equal to d
+counts too: if only two or three sentences differ, many d* equal it. The intervals, of 95 % of the
+resamples of one system, are the bootstrap's with both methods.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from nmtflex.text.visible import counted
 _Floats = npt.NDArray[np.float64]
 
 _SEED_VARIABLE = "SACREBLEU_SEED"
-_INTERVAL_SAMPLES = 1000  # sacrebleu's own number, where the test is not the bootstrap
-_CHUNK = 64  # resamples at once; numpy draws the same in such parts as in one piece
+_INTERVAL_SAMPLES = 1000  # sacrebleu's own number, if the test is not the bootstrap
+_CHUNK = 64  # resamples at once; numpy draws the same numbers in chunks
 _ROUNDING = 1e-12
 
 
@@ -48,8 +48,8 @@ class Resampling:
 
     Args:
         method: The paired test.
-        samples: Number of resamples; usual are 1,000, and 10,000 for randomisation.
-        seed: Of the random numbers, at least 1: sacrebleu takes 0 for none.
+        samples: Number of resamples; usually 1,000, and 10,000 for randomisation.
+        seed: Seed of the random numbers, at least 1: for sacrebleu, 0 means none.
 
     Raises:
         ValueError: A number is too small.
@@ -67,11 +67,11 @@ class Resampling:
 
     @property
     def interval_samples(self) -> int:
-        """Return the number of resamples that give the interval."""
+        """Return the number of resamples for the interval."""
         return self.samples if self.method == "bootstrap" else _INTERVAL_SAMPLES
 
     def signature(self) -> str:
-        """Return what sacrebleu's signatures say of it."""
+        """Return its part of sacrebleu's signatures."""
         trials = "" if self.method == "bootstrap" else f"ar:{self.samples}|"
         return f"bs:{self.interval_samples}|{trials}seed:{self.seed}"
 
@@ -84,16 +84,16 @@ class Comparison(NamedTuple):
     score: float
     mean: float  # of the resamples
     margin: float  # half the width of the 95 % interval
-    p_value: float | None  # that the system equals the baseline; None for the baseline itself
+    p_value: float | None  # of equality with the baseline; None for the baseline itself
     signature: str
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the 95 % interval about the mean."""
+        """Return the 95 % interval around the mean."""
         return self.mean - self.margin, self.mean + self.margin
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON holds, unrounded."""
+        """Return the comparison for JSON, unrounded."""
         found = self._asdict()
         del found["margin"]
         return found | {"interval": list(self.interval)}
@@ -105,7 +105,7 @@ def compare(
     references: Sequence[Sequence[Any]],
     resampling: Resampling,
 ) -> list[Comparison]:
-    """Compare systems by a metric of sacrebleu; of a single one, find the interval.
+    """Compare systems by a metric of sacrebleu; a single one gets only an interval.
 
     Args:
         metric: BLEU, chrF or TER.
@@ -148,7 +148,7 @@ def compare(
 
 
 def compare_ribes(systems: Mapping[str, RibesScore], resampling: Resampling) -> list[Comparison]:
-    """Compare systems by RIBES; of a single one, find the interval.
+    """Compare systems by RIBES; a single one gets only an interval.
 
     Args:
         systems: The scores of each, against the same references; the first is the baseline.
@@ -177,8 +177,8 @@ def _resampled(
 ) -> tuple[float | None, _Floats]:
     """Return the p-value, and the system's mean in each resample of the bootstrap.
 
-    As sacrebleu does, the generator is seeded anew for each system; randomisation draws from it
-    before the bootstrap does, but not for the baseline.
+    As in sacrebleu, the generator is seeded again for each system; randomisation draws from it
+    before the bootstrap, but not for the baseline.
     """
     generator = np.random.default_rng(resampling.seed)
     p_value = None
@@ -207,7 +207,7 @@ def _drawn(scores: _Floats, generator: np.random.Generator, samples: int) -> _Fl
 
 
 def _swapped(differences: _Floats, generator: np.random.Generator, samples: int) -> _Floats:
-    """Return the size of the mean difference after swapping some sentences, [samples]."""
+    """Return the absolute mean difference after swapping some sentences, [samples]."""
     size = len(differences)
     kept = np.concatenate([
         generator.integers(2, size=(rows, size), dtype=bool) @ differences
@@ -217,7 +217,7 @@ def _swapped(differences: _Floats, generator: np.random.Generator, samples: int)
 
 
 def _p_value(statistics: _Floats, system: _Floats, baseline: _Floats) -> float:
-    """Return the share of the resamples that are as extreme as the difference of two systems."""
+    """Return the share of resamples at least as extreme as the difference of two systems."""
     difference = abs(system.mean() - baseline.mean())
     if difference < _ROUNDING:
         return 1.0
@@ -243,7 +243,7 @@ def _check_systems(sizes: Mapping[str, int]) -> None:
 
 @contextmanager
 def _sacrebleu_seed(seed: int) -> Iterator[None]:
-    """Set the environment variable from which sacrebleu takes its seed, for a while."""
+    """Set the environment variable of sacrebleu's seed for a while."""
     before = os.environ.get(_SEED_VARIABLE)
     os.environ[_SEED_VARIABLE] = str(seed)
     try:

@@ -1,6 +1,6 @@
-"""What scores read: the lines of an output or a reference, and the words that these are cut into.
+"""What scores read: the lines of an output or a reference, and their words.
 
-How a text without spaces is cut into words moves BLEU by points. So BLEU and RIBES read the same
+The segmentation of a text without spaces changes BLEU by points. So BLEU and RIBES read the same
 words, and their signatures name the segmenter, its version and its model.
 """
 
@@ -28,8 +28,8 @@ class Text:
 
     Args:
         name: Its file, for messages.
-        lines: Raw.
-        words: Of each line; made of the line when they are needed, if they are a function.
+        lines: Raw lines.
+        words: The words of each line, or a function from a line to its words, called when needed.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class Segmentation(NamedTuple):
     """How lines become words.
 
     Args:
-        words: A raw line's.
+        words: A function from a raw line to its words.
         signature: Names segmenter, version and model.
-        tokenize: The tokenizer of sacrebleu that does it; None for others, and BLEU is given words.
-        at_spaces: Whether a text without spaces has no other words than lines.
+        tokenize: The tokenizer of sacrebleu that is used; None for others, and BLEU gets words.
+        at_spaces: Whether a line without spaces is one word.
         wat: Whether the words are those of the WAT procedure.
     """
 
@@ -69,12 +69,12 @@ class Segmentation(NamedTuple):
     wat: bool = False
 
     def text(self, name: str, lines: Sequence[str]) -> Text:
-        """Return lines as a text of these words."""
+        """Return lines as a text with these words."""
         return Text(name, lines, self.words)
 
 
 def sacrebleu_segmentation(tokenize: str) -> Segmentation:
-    """Return the words of a tokenizer of sacrebleu, or of "none": ASCII white space parts them.
+    """Return the words of a tokenizer of sacrebleu, or of "none": at ASCII white space.
 
     Raises:
         DataError: The tokenizer needs a package that is not installed.
@@ -100,7 +100,7 @@ def wat_segmentation(config: ScoreConfig) -> Segmentation:
     """Return the words that WAT scores.
 
     Raises:
-        DataError: A package or the model is missing or cannot be used.
+        DataError: A package or the model is missing or unusable.
         OptionError: ``--wat`` is not given.
     """
     segmenter = None
@@ -110,7 +110,7 @@ def wat_segmentation(config: ScoreConfig) -> Segmentation:
 
 
 def run_segmentation(target: SidePipeline) -> Segmentation:
-    """Return the words of a run's target: Moses' are detokenised, and cut by sacrebleu's 13a."""
+    """Return the words of a run's target: Moses text is detokenised, then split by 13a."""
     moses = target.tokenizer.name == "moses"
     return sacrebleu_segmentation("13a") if moses else _of(target.tokenizer)
 

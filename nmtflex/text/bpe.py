@@ -1,8 +1,8 @@
-"""Byte-pair encoding of words: learned by subword-nmt, applied here with the same result.
+"""Byte-pair encoding of words: learned by subword-nmt, applied here with the same results.
 
-A piece that is not its word's last carries ``@@``. So that a word of the text which holds ``@@``
-survives, words are escaped first: U+E000 goes between every two ``@`` that touch, or that only
-U+E000 parts; this is undone exactly.
+Every piece but the last of its word ends in ``@@``. So that words of the text that contain ``@@``
+survive, words are escaped first: U+E000 goes between every two ``@`` that touch or have only U+E000
+between them; this is undone exactly.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from nmtflex.errors import DataError
 
 MARKER = "@@"
 HEADER = "#version: 0.2"
-LEARN_FROM = 200_000  # distinct words, the most frequent; subword-nmt takes about 1 kB for each
+LEARN_FROM = 200_000  # most frequent distinct words; subword-nmt needs about 1 kB for each
 STEP = 20  # merges between two progress reports
-LONG = 100  # symbols of a word from which a heap is faster than looking for the first pair
+LONG = 100  # symbols of a word; from here on a heap is faster than a search
 MergeRanks = Mapping[tuple[str, str], int]
 END = "</w>"  # subword-nmt's mark on a word's last character
 _CLASH = re.compile("@(?=\ue000*@)")
@@ -29,12 +29,12 @@ _ESCAPED = re.compile("@\ue000(?=\ue000*@)")
 
 
 def escape(word: str) -> str:
-    """Part neighbouring ``@``."""
+    """Separate neighbouring ``@``."""
     return _CLASH.sub("@\ue000", word) if "@" in word else word
 
 
 def clashes(word: str) -> set[int]:
-    """Return the places of the ``@`` that ``escape`` puts something after."""
+    """Return the places of the ``@`` after which ``escape`` inserts U+E000."""
     return {found.start() for found in _CLASH.finditer(word)}
 
 
@@ -56,7 +56,7 @@ class BPE:
             self.ranks.setdefault(pair, rank)
 
     def split(self, word: str) -> list[str]:
-        """Cut a word into pieces."""
+        """Split a word into pieces."""
         word = escape(word)
         symbols = [*word[:-1], word[-1] + END]
         apply = _apply if len(symbols) < LONG else _apply_to_long
@@ -65,7 +65,7 @@ class BPE:
         return [symbol + MARKER for symbol in symbols[:-1]] + symbols[-1:]
 
     def join(self, pieces: Iterable[str]) -> list[str]:
-        """Put pieces together to words."""
+        """Join pieces to words."""
         words, word = [], ""
         for piece in pieces:
             if piece.endswith(MARKER):
@@ -96,7 +96,7 @@ class BPE:
 
 
 def _apply(symbols: list[str], ranks: MergeRanks) -> list[str]:
-    """Merge the pair learned first wherever it stands, and again, until none is left."""
+    """Merge the earliest learned pair everywhere, and repeat until none is left."""
     while len(symbols) > 1:
         pairs = [pair for pair in pairwise(symbols) if pair in ranks]
         if not pairs:
@@ -106,12 +106,12 @@ def _apply(symbols: list[str], ranks: MergeRanks) -> list[str]:
 
 
 def _apply_to_long(symbols: list[str], ranks: MergeRanks) -> list[str]:
-    """Do what ``_apply`` does, in a time that hardly grows faster than the word.
+    """Do what ``_apply`` does, in time O(n log n).
 
-    Places of pairs wait in a heap by rank and place; a merge looks at its two neighbours alone.
+    A heap holds pairs by rank and place; a merge looks only at its two neighbours.
     """
     symbols = list(symbols)
-    after = list(range(1, len(symbols) + 1))  # the next symbol that is left
+    after = list(range(1, len(symbols) + 1))  # the next remaining symbol
     before = list(range(-1, len(symbols) - 1))
     heap = [
         (rank, place, pair)
@@ -125,7 +125,7 @@ def _apply_to_long(symbols: list[str], ranks: MergeRanks) -> list[str]:
             _, place, pair = heapq.heappop(heap)
             other = after[place]
             if other == len(symbols) or (symbols[place], symbols[other]) != pair:
-                continue  # merged away meanwhile
+                continue  # already merged
             symbols[place] += symbols[other]
             symbols[other] = ""
             after[place] = after[other]
@@ -168,26 +168,19 @@ def _parse(text: str, path: Path | str) -> list[tuple[str, str]]:
 
 
 def worth_learning_from(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the most frequent words, so many that learning takes a bounded amount of memory."""
+    """Return the ``LEARN_FROM`` most frequent words, which bounds the memory of learning."""
     usable = filter(_has_pairs, counts)
     words = heapq.nsmallest(LEARN_FROM, usable, key=lambda word: (-counts[word], word))
     return {word: counts[word] for word in words}
 
 
 def _has_pairs(word: str) -> bool:
-    """Say whether a word is more than one symbol to subword-nmt, which parts them by white space.
-
-    Other white space inside a word would mislead it.
-    """
+    """Whether subword-nmt, which splits at white space, sees the word whole, with a pair in it."""
     return len(word) > 1 and word.split() == [word]
 
 
 class _Codes(io.StringIO):
-    """What subword-nmt writes a header and then a line a merge to.
-
-    Args:
-        learned: Told now and then how many merges there are.
-    """
+    """The file that subword-nmt writes a header and then a line a merge to."""
 
     def __init__(self, learned: Callable[[int], None]) -> None:
         super().__init__(newline="\n")
@@ -205,18 +198,18 @@ class _Codes(io.StringIO):
 def learn_bpe(
     counts: Mapping[str, int], merges: int, learned: Callable[[int], None] = lambda _merges: None
 ) -> BPE:
-    """Learn merges from word counts; fewer than asked for where no pair is seen twice.
+    """Learn merges from word counts; fewer than requested if no pair occurs twice.
 
     Args:
-        counts: Words before ``escape`` and how often each was seen.
-        merges: Merges to learn at most.
-        learned: Told now and then how many are learned.
+        counts: Words before ``escape``, with their counts.
+        merges: Maximum merges to learn.
+        learned: Called now and then with the number learned so far.
     """
     from subword_nmt.learn_bpe import learn_bpe as learn
 
     words = [word for word in counts if _has_pairs(word)]
     if not words:
-        return BPE([])  # subword-nmt fails where there is no pair at all
+        return BPE([])  # subword-nmt fails without any pair
     codes = _Codes(learned)
     # Its progress bar and its remark on running out of pairs go to standard error.
     with contextlib.redirect_stderr(io.StringIO()):

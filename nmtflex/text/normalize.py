@@ -1,4 +1,4 @@
-"""Normalisations of a raw line before it is tokenised."""
+"""Normalisations of a raw line before tokenisation."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Normalizer:
         return line
 
     def align(self, line: str) -> tuple[str, Places]:
-        """Return the normalised line, and [start, end) in the raw one for each character of it."""
+        """Return the normalised line, and each character's [start, end) in the raw one."""
         return self(line), [(place, place + 1) for place in range(len(line))]
 
 
 class TableNormalizer(Normalizer):
-    """Puts one character for another.
+    """Replaces single characters.
 
     Args:
-        name: What the options call it.
-        table: What ``str.translate`` takes.
+        name: Its name in the options.
+        table: For ``str.translate``.
     """
 
     def __init__(self, name: str, table: Mapping[int, str]) -> None:
@@ -45,7 +45,7 @@ class TableNormalizer(Normalizer):
 
 
 class NfkcNormalizer(Normalizer):
-    """Unicode's NFKC: compatibility characters become usual ones, marks join their letters."""
+    """Unicode's NFKC: compatibility characters become ordinary ones, marks join their letters."""
 
     name = "nfkc"
 
@@ -54,7 +54,7 @@ class NfkcNormalizer(Normalizer):
         return _nfkc(line)
 
     def align(self, line: str) -> tuple[str, Places]:
-        """Return the normal form and the raw places, exact up to characters that interact."""
+        """Return the normal form and the raw places, exact except for characters that interact."""
         text: list[str] = []
         places: list[tuple[int, int]] = []
         for start, end in _clusters(line):
@@ -71,7 +71,7 @@ _nfkc = partial(unicodedata.normalize, "NFKC")
 
 
 def _clusters(line: str) -> list[tuple[int, int]]:
-    """Cut a line so that the parts' normal forms, joined, are the line's.
+    """Split a line so that the joined normal forms of the parts are the line's.
 
     A part can begin at a character whose form begins with a starter, which combines with nothing
     before it.
@@ -104,7 +104,7 @@ def build_normalizer(name: str) -> Normalizer:
     """Return a normalisation by its name.
 
     Raises:
-        DataError: There is none of that name.
+        DataError: There is none with that name.
     """
     if name not in NORMALIZERS:
         raise DataError(f"unknown normalisation {name!r}{nearest(name, NORMALIZERS)}")

@@ -1,4 +1,4 @@
-"""What a run carries to get from raw text to ids and back: tokenizer, BPE and vocabulary a side."""
+"""The text side of a run, from raw text to ids and back: tokenizer, BPE and vocabulary a side."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CACHE_LIMIT = 1 << 18  # words; about 60 MB
 
 
 class _WordCache(dict[str, tuple[int, ...]]):
-    """Word to ids; emptied when full, so that an endless stream needs constant memory."""
+    """Word to ids; emptied when full, so an endless stream needs constant memory."""
 
     def __init__(self, bpe: BPE | None, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class _WordCache(dict[str, tuple[int, ...]]):
 
 
 class SidePipeline:
-    """One language's way from raw lines to ids and back.
+    """One language: from raw lines to ids and back.
 
     Args:
         language: Suffix of its files.
@@ -45,7 +45,7 @@ class SidePipeline:
         bpe: Words to subwords, or None.
         vocabulary: Subwords to ids.
 
-    ``longest`` bounds the subwords of a line that ``segment`` and ``encode`` return, if it is set.
+    If ``longest`` is set, ``segment`` and ``encode`` return at most that many subwords of a line.
     """
 
     longest: int | None = None
@@ -75,17 +75,17 @@ class SidePipeline:
         return self.encode_words(self.words(line))[: self.longest]
 
     def unread(self, line: str) -> int:
-        """Return how many subwords of a raw line are beyond ``longest``."""
+        """Return the number of subwords of a raw line beyond ``longest``."""
         if self.longest is None:
             return 0
         return max(0, len(self.encode_words(self.words(line))) - self.longest)
 
     def encode_words(self, words: Iterable[str]) -> list[int]:
-        """Turn words into ids; known words at the speed of C."""
+        """Turn words into ids, by a C loop for cached words."""
         return list(chain.from_iterable(map(self._cache.__getitem__, words)))
 
     def decode_words(self, ids: Iterable[int], unknown: str = UNK) -> list[str]:
-        """Turn ids into words; an unknown one reads ``unknown``, padding, begin and end vanish."""
+        """Turn ids into words; unknown ones become ``unknown``; drop padding, begin and end."""
         hidden = (PAD_ID, BOS_ID, EOS_ID)
         pieces = [
             unknown if number == UNK_ID else self.vocabulary.token(number)
@@ -111,15 +111,15 @@ class SidePipeline:
     def fill_unknown(
         self, ids: Sequence[int], replacements: Sequence[str], unknown: str = UNK
     ) -> list[list[str]]:
-        """Turn ids into words as ``decode_words`` does, unknown ones taken from elsewhere.
+        """Turn ids into words as ``decode_words`` does, but replace unknown ones.
 
-        Each word is a list of one, except where a replacement is cut into several.
+        Each word is a list of one, unless a replacement is split into several.
 
         Args:
             ids: Without begin and end.
-            replacements: Raw text for each id, cut as this side cuts words; read where the id is
-                that of unknown tokens and makes a word of its own.
-            unknown: What is written for one inside a word that BPE built.
+            replacements: Raw text for each id, split as this side splits words; used where the id
+                is that of unknown tokens and is a whole word.
+            unknown: Text for an unknown token inside a word built by BPE.
         """
         words = [[word] for word in self.decode_words(ids, unknown)]
         starts = self.word_starts([self.vocabulary.token(number) for number in ids])
@@ -127,7 +127,7 @@ class SidePipeline:
         for place, start in enumerate(starts):
             number, replacement = offered[start]
             if number == UNK_ID:
-                # A space is a token of characters; other sides keep the unknown word for it.
+                # A space is a token only of "char"; other tokenizers keep the unknown word.
                 words[place] = self.tokenizer.tokenize(replacement) or [unknown]
         return words
 
@@ -145,13 +145,13 @@ class SidePipeline:
     def spans(self, line: str) -> list[tuple[int, int]]:
         """Return for each subword of ``segment(line)`` its [start, end) in the raw line.
 
-        Characters. Starts never decrease; where a tokenizer changed the text, a span is the nearest
+        In characters. Starts never decrease; where a tokenizer changed the text, a span is a nearby
         guess inside the line.
         """
         return spans_of(line, self.words(line), self.tokenizer, self.bpe)
 
     def describe(self) -> dict[str, Any]:
-        """Return what a manifest says of this side; BPE by its merges, of which there may be 0."""
+        """Return the manifest entry of this side; BPE as its number of merges, which may be 0."""
         return {
             "language": self.language,
             "tokenizer": self.tokenizer.describe(),
@@ -180,7 +180,7 @@ class SidePipeline:
 
 
 def _model_path(folder: Path, side: str, tokenizer: str) -> Path:
-    """Return where a pipeline keeps the model of a tokenizer that needs one: source.kytea."""
+    """Return the path of a tokenizer's model in a pipeline, such as source.kytea."""
     return folder / f"{side}.{tokenizer}"
 
 
@@ -199,7 +199,7 @@ class TextPipeline:
     joint: bool = False
 
     def describe(self) -> dict[str, Any]:
-        """Return what a manifest says of the pipeline."""
+        """Return the manifest entry of the pipeline."""
         return {
             "joint": self.joint,
             "source": self.source.describe(),
@@ -209,21 +209,21 @@ class TextPipeline:
     def join_replaced(
         self, line: str, ids: Sequence[int], places: Sequence[int], filled: Sequence[Sequence[str]]
     ) -> str:
-        """Return a translation whose unknown words were replaced as a raw line.
+        """Return a translation with replaced unknown words as a raw line.
 
-        Replaced words that follow each other in the source too keep the space between them, which a
+        Replaced words that are neighbours in the source too keep the space between them, which a
         target without spaces would lose: Pure Land.
 
         Args:
             line: The raw source.
-            ids: Of the translation, without begin and end.
-            places: The subword of the source that replaces each id.
-            filled: Of ``SidePipeline.fill_unknown``.
+            ids: The translation, without begin and end.
+            places: The source subword that replaces each id.
+            filled: Result of ``SidePipeline.fill_unknown``.
         """
         target, spans = self.target, self.source.word_spans(line)
-        spaceless = target.tokenizer.name not in ("none", "moses")  # these put spaces themselves
+        spaceless = target.tokenizer.name not in ("none", "moses")  # these insert spaces themselves
         joined: list[str] = []
-        before = None  # where the word that replaced the last one stands
+        before = None  # source span of the last replaced word
         starts = target.word_starts([target.vocabulary.token(number) for number in ids])
         for start, parts in zip(starts, filled, strict=True):
             span = spans[places[start]] if ids[start] == UNK_ID else None
@@ -234,7 +234,7 @@ class TextPipeline:
         return target.tokenizer.detokenize(joined)
 
     def difference(self, other: TextPipeline) -> str | None:
-        """Name what makes the same ids mean something else to another one, or None if nothing."""
+        """Name what gives the same ids another meaning in the other pipeline; None if nothing."""
         for name in ("source", "target"):
             one, two = getattr(self, name), getattr(other, name)
             if one.vocabulary.tokens != two.vocabulary.tokens:
@@ -248,7 +248,7 @@ class TextPipeline:
         return None
 
     def save(self, folder: Path) -> None:
-        """Write the pipeline into a folder, which is made."""
+        """Write the pipeline to a folder, which is created."""
         folder.mkdir(parents=True, exist_ok=True)
         self.source._save(folder, "source")
         self.target._save(folder, "target")
@@ -259,7 +259,7 @@ class TextPipeline:
         """Read what ``save`` wrote.
 
         Raises:
-            DataError: The folder holds no pipeline, one of a newer format, or a damaged one.
+            DataError: The folder has no pipeline, one of a newer format, or a damaged one.
         """
         path = folder / DESCRIPTION
         check_plain(folder, DataError)

@@ -1,4 +1,4 @@
-"""Which part of a raw line stands behind each subword."""
+"""Which part of a raw line each subword comes from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def spans_of(
 def _spans_in(
     line: str, words: Sequence[str], tokenizer: Tokenizer, bpe: BPE | None
 ) -> list[tuple[int, int]]:
-    """Return [start, end) in the text that the words were cut from."""
+    """Return [start, end) in the text that was split into the words."""
     spans, cursor = [], 0
     for word in words:
         raw, owners = tokenizer.surface(word)
@@ -41,7 +41,7 @@ def _spans_in(
 
 
 def _find(line: str, character: str, cursor: int) -> int:
-    """Return where a token's next character stands, or the cursor's place if it is not near."""
+    """Return the place of a token's next character, or the cursor's if it is not near."""
     while cursor < len(line) and line[cursor] != character and line[cursor].isspace():
         cursor += 1
     found = line.find(character, cursor, cursor + LOOKAHEAD)
@@ -49,7 +49,7 @@ def _find(line: str, character: str, cursor: int) -> int:
 
 
 def _pieces(word: str, characters: list[tuple[int, int]], bpe: BPE) -> list[tuple[int, int]]:
-    """Part a word's span among its pieces."""
+    """Divide a word's span among its pieces."""
     # What ``escape`` puts after an "@" belongs to it.
     wide = clashes(word)
     spread = [place for number, place in enumerate(characters) for _ in range(1 + (number in wide))]

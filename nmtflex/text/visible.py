@@ -1,4 +1,4 @@
-"""Text that is shown to a person, in a terminal or a figure."""
+"""Text shown to a person, in a terminal or a figure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import unicodedata
 
 
 def visible(text: str) -> str:
-    """Return a text with U+FFFD in the place of what is no character: escape, DEL, U+FFFF.
+    """Return a text with U+FFFD for control and invalid characters: escape, DEL, U+FFFF.
 
-    A terminal would obey a control character, and SVG cannot hold it.
+    A terminal would obey a control character, and SVG cannot contain one.
     """
     if text.isprintable():
         return text
@@ -23,7 +23,7 @@ def counted(count: int, noun: str, nouns: str = "") -> str:
 
     Args:
         count: How many.
-        noun: Of one.
-        nouns: Of several, where it is not the noun and an s.
+        noun: The singular.
+        nouns: The plural, unless it is the noun with an s.
     """
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"

@@ -10,19 +10,19 @@ from nmtflex.errors import DataError
 
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = range(4)
 _COUNT = re.compile("[0-9]{1,18}")
-SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")  # names to show; no text maps to these ids
+SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")  # shown names; no text maps to these ids
 UNK = SPECIALS[UNK_ID]
 
 
 class Vocabulary:
     """The tokens of one side, most frequent first, after the four specials.
 
-    A literal ``<unk>`` or ``</s>`` of the text is an ordinary token: it may have an entry of its
-    own and never maps to a special.
+    A literal ``<unk>`` or ``</s>`` in the text is an ordinary token: it may have its own entry and
+    never maps to a special.
 
     Args:
         tokens: Ordinary tokens; the first gets id 4.
-        counts: How often each was seen in training.
+        counts: Count of each in training.
     """
 
     def __init__(self, tokens: Sequence[str], counts: Sequence[int]) -> None:
@@ -36,8 +36,8 @@ class Vocabulary:
 
         Args:
             counts: Token counts.
-            size: Ordinary tokens kept at most; 0 keeps all.
-            min_frequency: Times a token must have been seen.
+            size: Maximum ordinary tokens; 0 keeps all.
+            min_frequency: Minimum count of a token.
         """
         kept = sorted((-count, token) for token, count in counts.items() if count >= min_frequency)
         kept = kept[: size or None]
@@ -46,17 +46,13 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def id(self, token: str) -> int:
-        """Return a token's id, or that of unknown tokens."""
-        return self._ids.get(token, UNK_ID)
-
     def ids(self, tokens: Iterable[str]) -> list[int]:
-        """Return the ids of several tokens."""
+        """Return the ids of tokens, ``UNK_ID`` for unknown ones."""
         get = self._ids.get
         return [get(token, UNK_ID) for token in tokens]
 
     def token(self, id: int) -> str:  # noqa: A002
-        """Return the text of an id; a special's name in angle brackets."""
+        """Return the text of an id; for a special, its name in angle brackets."""
         return self.tokens[id]
 
     def save(self, path: Path) -> None:

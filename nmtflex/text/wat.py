@@ -1,9 +1,9 @@
 """The words that WAT scores: the evaluation procedure of the Workshop on Asian Translation.
 
 Japanese: normalise, segment, rejoin; English: half width, then Moses. System output and reference
-go the same way. WAT segments by KyTea 0.4.6 with the model jp-0.4.2-utf8-1; another model gives
-other scores, so the model's hash is in the signature. MeCab instead of KyTea is a variant, and says
-so. For English, WAT took Moses 2.1.1 of 2014; here it is the current script.
+are treated alike. WAT segments with KyTea 0.4.6 and the model jp-0.4.2-utf8-1; another model gives
+other scores, so the signature has the model's hash. MeCab instead of KyTea is a variant, and the
+signature says so. For English, WAT used Moses 2.1.1 of 2014; this is the current script.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _BETWEEN_LETTERS = re.compile(
 
 
 def normalize_japanese(line: str) -> str:
-    """Drop a bracketed number at the end and spaces that touch no Latin letter; full width."""
+    """Drop a bracketed number at the end and spaces not next to Latin letters; make full width."""
     line = _NUMBER_AT_THE_END.sub("", line.rstrip("\r"))
     line = _SPACES.sub(" ", line.replace("\u3000", " "))
     return _SPACE_AWAY_FROM_LETTERS.sub("", line).translate(HALF_TO_FULL)
 
 
 def segment_japanese(line: str, segmenter: JapaneseTokenizer) -> str:
-    """Part the words of a normalised line by single spaces."""
+    """Separate the words of a normalised line by single spaces."""
     return _SPACES.sub(" ", " ".join(segmenter.pieces(line))).strip(" ")
 
 
 def rejoin_japanese(line: str) -> str:
-    """Put numbers and Latin words of a segmented line together again."""
+    """Rejoin numbers and Latin words of a segmented line."""
     line = _BETWEEN_DIGITS.sub("", line)
     line = _DECIMAL.sub(r"\1．\2", line)
     return _BETWEEN_LETTERS.sub("", line)
@@ -71,14 +71,14 @@ class WatJapanese(Tokenizer):
 
     @classmethod
     def build(cls, segmenter: JapaneseTokenizer | None) -> Self:
-        """Make it of the segmenter, which must be given."""
+        """Build it with a segmenter, which must be given."""
         if segmenter is None:
             raise OptionError("WAT's procedure for ja needs a segmenter; give --kytea-model FILE")
         return cls(segmenter)
 
     @classmethod
     def restorer(cls, settings: Mapping[str, Any]) -> Callable[[str], str]:
-        """Return what joins words, for which no model is needed."""
+        """Return a function that joins words; it needs no model."""
         return JapaneseTokenizer.restorer(settings)
 
     def tokenize(self, line: str) -> list[str]:
@@ -87,15 +87,15 @@ class WatJapanese(Tokenizer):
         return WORD.findall(rejoin_japanese(segmented))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """Join without spaces, except where Latin letters touch; the full width stays."""
+        """Join without spaces, except between Latin letters; full width is kept."""
         return join_words(tokens)
 
     def describe(self) -> dict[str, Any]:
-        """Return the name and what describes the segmenter."""
+        """Return the name and the description of the segmenter."""
         return {**self._segmenter.describe(), "name": self.name, "segmenter": self._segmenter.name}
 
     def signature(self) -> str:
-        """Name procedure, segmenter, version and model; what is not WAT's own is a variant."""
+        """Name procedure, segmenter, version and model; one other than WAT's is a variant."""
         name = self._segmenter.name
         variant = "" if name == OFFICIAL_SEGMENTER else f"|variant:{name}"
         return f"wat:ja{variant}|{self._segmenter.signature()}"
@@ -111,13 +111,13 @@ class WatEnglish(Tokenizer):
 
     @classmethod
     def build(cls, segmenter: JapaneseTokenizer | None) -> Self:
-        """Make it; a segmenter must not be given."""
+        """Build it; a segmenter must not be given."""
         if segmenter is not None:
             raise OptionError(f"WAT's procedure for en takes no segmenter, not {segmenter.name!r}")
         return cls()
 
     def tokenize(self, line: str) -> list[str]:
-        """Make half width, then split by Moses."""
+        """Make half width, then split with Moses."""
         return self._moses.tokenize(line.translate(FULL_TO_HALF))
 
     def text(self, line: str) -> str:
@@ -125,11 +125,11 @@ class WatEnglish(Tokenizer):
         return self._moses.text(line.translate(FULL_TO_HALF))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """Join as Moses does; the half width stays."""
+        """Join as Moses does; half width is kept."""
         return self._moses.detokenize(tokens)
 
     def describe(self) -> dict[str, Any]:
-        """Return the name and what describes Moses."""
+        """Return the name and the description of Moses."""
         return {**self._moses.describe(), "name": self.name}
 
     def signature(self) -> str:
@@ -138,15 +138,17 @@ class WatEnglish(Tokenizer):
 
 
 def build_segmenter(description: Mapping[str, Any], model: Path | None = None) -> JapaneseTokenizer:
-    """Make the segmenter of Japanese, as ``build_tokenizer`` makes it.
+    """Build the segmenter for Japanese, with ``build_tokenizer``.
 
     Raises:
         OptionError: The description is of a tokenizer that does not segment Japanese.
-        DataError: A package or the model is missing or cannot be used.
+        DataError: A package or the model is missing or unusable.
     """
     tokenizer = build_tokenizer(description, model)
     if not isinstance(tokenizer, JapaneseTokenizer):
-        raise OptionError(f"WAT's procedure segments by kytea or mecab, not by {tokenizer.name!r}")
+        raise OptionError(
+            f"WAT's procedure segments with kytea or mecab, not with {tokenizer.name!r}"
+        )
     return tokenizer
 
 
@@ -155,19 +157,19 @@ def build_wat(language: str, segmenter: JapaneseTokenizer | None = None) -> Toke
 
     Args:
         language: "ja" or "en".
-        segmenter: For Japanese alone: KyTea, or MeCab for the variant.
+        segmenter: For Japanese only: KyTea, or MeCab for the variant.
 
     Raises:
-        OptionError: There is no procedure for that language, or the segmenter is missing or idle.
+        OptionError: There is no procedure for that language, or the segmenter is missing or unused.
     """
     if language not in _PROCEDURES:
         known = " and ".join(_PROCEDURES)
-        raise OptionError(f"WAT's procedure is there for {known}, not for {language!r}")
+        raise OptionError(f"WAT's procedure exists for {known}, not for {language!r}")
     return _PROCEDURES[language].build(segmenter)
 
 
 def build_wat_restorer(language: str) -> Callable[[str], str]:
-    """Return what makes a raw line of one of WAT's words, but for their width."""
+    """Return a function from a line of WAT's words to a raw line, except for its width."""
     return _PROCEDURES[language].restorer({})
 
 

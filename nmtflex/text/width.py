@@ -1,8 +1,8 @@
 """The two width mappings of WAT's evaluation (the Workshop on Asian Translation).
 
-Neither is what NFKC or a plain offset does, and they do not undo each other: half to full width has
-four exceptions, and full to half width knows more signs than that, but no full-width tilde,
-hyphen, quotation mark or apostrophe. Half-width katakana stays as it is.
+Neither equals NFKC or a plain offset, and they are not inverse to each other: half to full width
+has four exceptions, and full to half width maps more signs, but no full-width tilde, hyphen,
+quotation mark or apostrophe. Half-width katakana does not change.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 _OFFSET = ord("！") - ord("!")
 _ASCII = [chr(code) for code in range(0x21, 0x7F)]
 
-# 0x21 to 0x7E; the space stays.
+# 0x21 to 0x7E; the space does not change.
 HALF_TO_FULL = {
     **{ord(char): chr(ord(char) + _OFFSET) for char in _ASCII},
     ord('"'): "\u201d",

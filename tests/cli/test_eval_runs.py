@@ -141,7 +141,8 @@ def test_runs_of_other_words_are_not_compared(command_line, two_runs, files):
     outcome = command_line("eval", *two_runs)
     assert (outcome.code, outcome.out) == (2, "")
     assert (
-        "two is scored in other words than one (segmenter:char, not segmenter:none)" in outcome.err
+        "two is scored in different words than one (segmenter:char, not segmenter:none)"
+        in outcome.err
     )
     scored = found(command_line("eval", *two_runs, *files, "--wat", "en", "--json"))
     assert len(scored) == 2  # under one procedure they are

@@ -40,7 +40,7 @@ def test_one_pair_is_no_plural(tmp_path):
     result = run("copy", "--train", 2, "--valid", 1, "--test", 0, "--vocabulary", 1,
                  "--max-length", 1, "--out", tmp_path)  # fmt: skip
     told = result.stderr.splitlines()
-    one = "pair; .src 1.0 tokens a sentence, 1 different; .tgt 1.0 tokens a sentence, 1 different"
+    one = "pair; .src 1.0 tokens a sentence, 1 distinct; .tgt 1.0 tokens a sentence, 1 distinct"
     assert f"nmtflex: {tmp_path / 'valid'}: 1 {one}" in told
     assert any(line.startswith("nmtflex: valid: 1 sequence repeats others") for line in told)
 
@@ -64,7 +64,7 @@ def test_nothing_is_written_over(tmp_path, arguments, file):
     (tmp_path / file).write_text("mine")
     result = run(*arguments, "--out", tmp_path)
     assert isinstance(result.exception, DataError)
-    assert f"{tmp_path / file} exists already" in str(result.exception)
+    assert f"{tmp_path / file} already exists" in str(result.exception)
     assert [path.name for path in tmp_path.iterdir()] == [file]
 
 

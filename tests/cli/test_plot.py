@@ -27,7 +27,7 @@ OF_SENTENCE = [
     ("attention", "flexible", "(0 open, 1 strict)"),
     ("attention", "memory", "attention weight (Σ α β over the slots)"),
     ("gate", "flexible", "Gate of flexible attention by step"),
-    ("focus", "flexible", "about which the next window lies"),
+    ("focus", "flexible", "the centre of the next window"),
     ("focus", "local-m", "the centre of the window"),
     ("focus", "local-p", "the centre of the window"),
     ("memory", "memory", "α (0 to 1)"),
@@ -275,7 +275,7 @@ def test_no_run_at_all(command_line, tmp_path):
 def test_sentences_that_are_not_there(command_line, tiny_run):
     for arguments, code, message in (
         (("--index", 3), 2, f"--index 3: test of {tiny_run} has 3 sentences, 0 to 2"),
-        (("--index", 1), 1, "the sentence '' has no words, so there is no step to draw"),
+        (("--index", 1), 1, "the sentence '' has no words, so there are no steps to draw"),
         (("--sentence", "  "), 1, "the sentence '  ' has no words"),
         (("--index", 0, "--split", "valid"), 1, "has no split 'valid'; there is test"),
         (("--kind", "length", "--split", "valid"), 1, "has no split 'valid'; there is test"),

@@ -60,7 +60,7 @@ def test_a_language_that_moses_does_not_know_is_told(command_line, tmp_path):
     result = command_line("preprocess", *options, *moses, "--out", tmp_path / "out")
     assert result.code == 0
     told = [line for line in result.err.splitlines() if "warning" in line]
-    message = "Moses knows no abbreviations of 'xx', and takes those of English"
+    message = "Moses has no abbreviations for 'xx', and uses those of English"
     assert told == [f"nmtflex: warning: source: {message}"]
 
 
@@ -210,7 +210,7 @@ def test_subwords_are_reported(command_line, corpus, tmp_path):
     options = ["--bpe", "4", "--max-subwords", "1"]
     result = command_line("preprocess", *corpus, "--out", tmp_path / "out", *options)
     assert result.code == 1
-    assert "none of 3 training pairs is left: 1 with an empty side, 2 longer than 1" in result.err
+    assert "none of 3 training pairs are left: 1 with an empty side, 2 longer than 1" in result.err
     options[-1] = "2"
     result = command_line("preprocess", *corpus, "--out", tmp_path / "out", *options)
     assert "longer than 100 tokens, 0 longer than 2 subwords);" in result.err
@@ -221,8 +221,8 @@ def test_a_malformed_aspec_line_is_one_line_and_exit_code_1(command_line, aspec,
     result = command_line("preprocess", *aspec)
     assert result.code == 1
     assert result.err.splitlines()[-1] == (
-        f"nmtflex: error: {tmp_path / 'train-2.txt'}:1: 4 fields, where a line is "
-        f"score ||| id ||| number ||| Japanese ||| English; a file without scores, as ASPEC's "
+        f"nmtflex: error: {tmp_path / 'train-2.txt'}:1: 4 fields, but a line must be "
+        f"score ||| id ||| number ||| Japanese ||| English; a file without scores, such as ASPEC's "
         f"dev.txt, is for --valid or --test"
     )
     assert not (tmp_path / "out").exists()

@@ -63,4 +63,4 @@ def test_a_run_with_neither_says_so(command_line, tiny_run):
         (tiny_run / "raw" / f"test.{side}.txt").unlink()
     outcome = command_line("eval", tiny_run, *ONE_THREAD)
     assert outcome.code == 1
-    assert f"{tiny_run} has no split 'test'; it carries no test data" in outcome.err
+    assert f"{tiny_run} has no split 'test'; it has no test data" in outcome.err

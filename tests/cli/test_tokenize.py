@@ -247,7 +247,7 @@ def test_a_language_that_moses_does_not_know_is_told(pipe, language):
     options = ("--tokenizer", "moses", "--lang")
     result = pipe("tokenize", (*options, language), "Mr. A.\n")
     assert (result.code, result.out) == (0, pipe("tokenize", (*options, "en"), "Mr. A.\n").out)
-    message = f"warning: Moses knows no abbreviations of '{language}', and takes those of English"
+    message = f"warning: Moses has no abbreviations for '{language}', and uses those of English"
     assert result.err == f"nmtflex: {message}\n"
     assert pipe("tokenize", (*options, "de-AT"), "a\n").err == ""
 
@@ -256,8 +256,8 @@ def test_a_language_that_moses_does_not_know_is_told(pipe, language):
     ("content", "message"),
     [
         (None, "No such file or directory; give KyTea's model file with --kytea-model"),
-        (b"", "not a model of KyTea"),
-        (TINY.read_bytes()[:2000], "a damaged model of KyTea"),
+        (b"", "not a KyTea model"),
+        (TINY.read_bytes()[:2000], "a damaged KyTea model"),
     ],
 )
 def test_a_bad_model_is_one_line(pipe, tmp_path, content, message):
@@ -369,7 +369,7 @@ def test_preprocess_refuses_a_bad_model(command_line, corpus, tmp_path):
     corpus += ["--target-tokenizer", "kytea", "--kytea-model", model, "--out", tmp_path / "out"]
     result = command_line(*corpus)
     assert (result.code, result.out) == (1, "")
-    assert f"{model}: a damaged model of KyTea" in result.err
+    assert f"{model}: a damaged KyTea model" in result.err
     assert not (tmp_path / "out").exists()
 
 

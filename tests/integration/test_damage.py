@@ -205,7 +205,7 @@ def test_data_changed_under_a_run(train, copy):
     assert outcome.code == 1
     assert outcome.err == (
         f"nmtflex: error: {path} was changed after it was prepared: its SHA-256 is not the one in "
-        f"manifest.json; put the file back as it was, or prepare the folder again and train in "
+        f"manifest.json; restore the file, or prepare the folder again and train in "
         f"another --run\n"
     )
     flip(path, 20)

@@ -166,7 +166,7 @@ def kill_preprocessings(server, corpus, prepared, folder, kills: int) -> Counter
     assert not list(folder.glob(".*"))  # what was half made is gone
     again = server.run(folder, *preprocess(corpus, out))
     assert again.err == (
-        f"nmtflex: error: --out {out} exists already; remove it or choose another folder\n"
+        f"nmtflex: error: --out {out} already exists; remove it or choose another folder\n"
     )
     return counts
 

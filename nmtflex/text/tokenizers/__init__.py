@@ -1,6 +1,6 @@
 """Raw lines to tokens and back: none, moses, char, mecab, kytea.
 
-A tokenizer is one small class in a file of its own; it joins by its line in ``TOKENIZERS``.
+Each tokenizer is a small class in its own file, registered in ``TOKENIZERS``.
 """
 
 from __future__ import annotations
@@ -21,20 +21,10 @@ from nmtflex.text.tokenizers.normalized import NormalizedTokenizer
 from nmtflex.text.tokenizers.plain import NoneTokenizer
 
 __all__ = [
-    "ASCII_SPACE",
-    "TOKENIZERS",
-    "WORD",
-    "CharTokenizer",
-    "JapaneseTokenizer",
-    "KyteaTokenizer",
-    "MecabTokenizer",
-    "MosesTokenizer",
-    "NoneTokenizer",
-    "NormalizedTokenizer",
-    "Tokenizer",
-    "build_restorer",
-    "build_tokenizer",
-]
+    "ASCII_SPACE", "TOKENIZERS", "WORD", "CharTokenizer", "JapaneseTokenizer", "KyteaTokenizer",
+    "MecabTokenizer", "MosesTokenizer", "NoneTokenizer", "NormalizedTokenizer", "Tokenizer",
+    "build_restorer", "build_tokenizer",
+]  # fmt: skip
 
 TOKENIZERS: dict[str, type[Tokenizer]] = {
     tokenizer.name: tokenizer
@@ -43,16 +33,16 @@ TOKENIZERS: dict[str, type[Tokenizer]] = {
 
 
 def build_tokenizer(description: Mapping[str, Any], model: Path | None = None) -> Tokenizer:
-    """Make a tokenizer of what ``describe`` returned: its class takes the rest as arguments.
+    """Build a tokenizer from what ``describe`` returned.
 
     Args:
-        description: ``name``, the arguments of that class, and ``normalize`` where the text is
+        description: ``name``, the arguments of that class, and ``normalize`` if the text is
             normalised first.
-        model: The file of a tokenizer that needs one.
+        model: The model file, if the tokenizer needs one.
 
     Raises:
-        DataError: No tokenizer or no normalisation has that name, or a package or the model is
-            missing or cannot be used.
+        DataError: No tokenizer or normalisation has that name, or a package or the model is missing
+            or unusable.
     """
     kind, settings = _chosen(description)
     if kind.needs_model:
@@ -63,7 +53,7 @@ def build_tokenizer(description: Mapping[str, Any], model: Path | None = None) -
 
 
 def build_restorer(description: Mapping[str, Any]) -> Callable[[str], str]:
-    """Return what makes a raw line of a tokenised one, whose tokens are parted by spaces.
+    """Return a function from a line of tokens, separated by spaces, to a raw line.
 
     It needs no model and no dictionary, and does not undo normalisation.
 
@@ -75,7 +65,7 @@ def build_restorer(description: Mapping[str, Any]) -> Callable[[str], str]:
 
 
 def _chosen(description: Mapping[str, Any]) -> tuple[type[Tokenizer], dict[str, Any]]:
-    """Return a description's class and the arguments of that class."""
+    """Return the class of a description, and its arguments."""
     name = description.get("name")
     if name not in TOKENIZERS:
         raise DataError(f"unknown tokenizer {name!r}{nearest(str(name), TOKENIZERS)}")

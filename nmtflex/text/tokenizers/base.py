@@ -1,4 +1,4 @@
-"""What every tokenizer offers, and what it promises of its tokens."""
+"""The interface of tokenizers, and what holds for their tokens."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ WORD = re.compile(f"[^{ASCII_SPACE}]+")
 
 
 class Tokenizer(ABC):
-    """A way from a raw line to tokens and back.
+    """Splits raw lines into tokens, and joins them again.
 
-    A token is never empty and holds no space and no line feed. A line holds no line feed; the
+    A token is never empty and contains no space or line feed. A line contains no line feed; the
     carriage return of a DOS line end belongs to no token.
     """
 
     name: str
-    needs_model: ClassVar[bool] = False  # whether it reads a file that a run has to carry with it
+    needs_model: ClassVar[bool] = False  # whether it needs a file, which a run must carry
     model: Path | None = None  # that file
 
     @abstractmethod
@@ -32,33 +32,33 @@ class Tokenizer(ABC):
         """Join tokens to a raw line."""
 
     def words(self, line: str) -> list[str]:
-        """Split a raw line that is to be trained on or translated.
+        """Split a raw line for training or translation.
 
-        One of ASCII white space alone is an empty one, even where white space has tokens.
+        A line of only ASCII white space is empty, even if white space makes tokens.
         """
         return self.tokenize(line) if line.strip(ASCII_SPACE) else []
 
     def text(self, line: str) -> str:
-        """Return a raw line's tokens as one line, parted by spaces."""
+        """Return a raw line's tokens as one line, separated by spaces."""
         return " ".join(self.tokenize(line))
 
     def surface(self, token: str) -> tuple[str, Sequence[int]]:
-        """Return a token's raw characters, and for each of its own which of those it stands for."""
+        """Return a token's raw characters, and the index of the raw one for each of its own."""
         return token, range(len(token))
 
     def align(self, line: str) -> tuple[str, Sequence[tuple[int, int]] | None]:
-        """Return the text that is cut into tokens, and where each of its characters comes from.
+        """Return the text that is split into tokens, and where each of its characters comes from.
 
-        Places are [start, end) in the raw line; None where the text is the raw line itself.
+        Places are [start, end) in the raw line; None if the text is the raw line itself.
         """
         return line, None
 
     def describe(self) -> dict[str, Any]:
-        """Return what ``build_tokenizer`` makes the same tokenizer of; versions are information."""
+        """Return what ``build_tokenizer`` needs for the same tokenizer; versions are only shown."""
         return {"name": self.name}
 
     def signature(self) -> str:
-        """Name the tokenizer with its version and its model, as scores do."""
+        """Name the tokenizer, its version and its model, for the signatures of scores."""
         about = self.describe()
         words = [about["name"], *str(about.get("version", "")).split()]
         parts = [f"segmenter:{'-'.join(words)}"]
@@ -69,16 +69,16 @@ class Tokenizer(ABC):
         return "|".join(parts)
 
     def save_model(self, path: Path) -> None:  # noqa: B027
-        """Copy the file that the tokenizer needs, if it needs one."""
+        """Write the model file, if the tokenizer needs one."""
 
     @classmethod
     def restorer(cls, settings: Mapping[str, Any]) -> Callable[[str], str]:
-        """Return what makes a raw line of one of tokens parted by spaces, as ``build_restorer``."""
+        """Return a function from a line of tokens to a raw line, as ``build_restorer`` does."""
         detokenize = cls(**settings).detokenize
         return lambda line: detokenize(WORD.findall(line))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the description: another process opens models for itself."""
+        """Pickle the description: another process opens the model itself."""
         from nmtflex.text.tokenizers import build_tokenizer
 
         return build_tokenizer, (self.describe(), self.model)

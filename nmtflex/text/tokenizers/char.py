@@ -11,8 +11,8 @@ from nmtflex.text.tokenizers.base import Tokenizer
 class CharTokenizer(Tokenizer):
     r"""Every character is a token, exactly reversible.
 
-    A space becomes ``▁``; a ``▁`` of the text becomes the two-character token ``\▁``, which no
-    other text can become. Carriage returns that end a line are dropped.
+    A space becomes ``▁``; a ``▁`` of the text becomes the two-character token ``\▁``, which is
+    unambiguous. Carriage returns at the end of a line are dropped.
     """
 
     name = "char"
@@ -30,11 +30,11 @@ class CharTokenizer(Tokenizer):
 
     @classmethod
     def restorer(cls, settings: Mapping[str, Any]) -> Callable[[str], str]:
-        """Return what parts tokens at spaces alone, as any other white space is one."""
+        """Return a function that splits tokens at spaces only: other white space is a token."""
         detokenize = cls(**settings).detokenize
         return lambda line: detokenize(line.rstrip("\r").split(" "))
 
     def surface(self, token: str) -> tuple[str, Sequence[int]]:
-        """Show spaces as they were."""
+        """Return the raw character, such as a space."""
         raw = self._CHARACTER.get(token, token)
         return raw, range(len(raw)) if len(raw) == len(token) else [0] * len(token)

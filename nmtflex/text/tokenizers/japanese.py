@@ -1,4 +1,4 @@
-"""What segmenters of Japanese have in common: text that has no spaces of its own."""
+"""The base class for segmenters of Japanese, which is written without spaces."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _LATIN = re.compile("[A-Za-zÀ-ÖØ-öø-ɏＡ-Ｚａ-ｚ]")
 
 
 class JapaneseTokenizer(Tokenizer):
-    """Cuts running text into words, and joins them without spaces.
+    """Splits running text into words, and joins them without spaces.
 
-    A space comes back between two words only where Latin letters touch, as in New York.
+    A space returns only between two words where Latin letters meet, as in New York.
     """
 
     @abstractmethod
     def pieces(self, line: str) -> list[str]:
-        """Cut a line; white space may be pieces of its own, or parts of others, or left out."""
+        """Split a line; white space may be separate pieces, parts of others, or dropped."""
 
     def tokenize(self, line: str) -> list[str]:
-        """Cut a line into words; ASCII white space always parts them and is left out."""
+        """Split a line into words; ASCII white space always separates them and is dropped."""
         return WORD.findall(" ".join(self.pieces(line)))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
@@ -33,7 +33,7 @@ class JapaneseTokenizer(Tokenizer):
 
     @classmethod
     def restorer(cls, settings: Mapping[str, Any]) -> Callable[[str], str]:
-        """Return what joins words, for which no dictionary and no model is needed."""
+        """Return a function that joins words; it needs no dictionary or model."""
         return lambda line: join_words(WORD.findall(line))
 
 
@@ -49,11 +49,11 @@ def join_words(words: Iterable[str]) -> str:
 
 
 def original_pieces(pieces: Iterable[str], line: str) -> list[str]:
-    """Return the pieces of the line that pieces of a text of equal length stand for.
+    """Return the pieces of a line at the places of the pieces of a text of equal length.
 
     Args:
-        pieces: In order; together the whole text, but for white space that they may lack.
-        line: What the text was made of, character by character, white space unchanged.
+        pieces: In order; together the whole text, possibly without its white space.
+        line: The original of the text, character by character, with the same white space.
     """
     found, start = [], 0
     for piece in pieces:

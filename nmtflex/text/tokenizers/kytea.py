@@ -1,4 +1,4 @@
-"""Japanese words by KyTea's models."""
+"""Japanese words by KyTea models."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from nmtflex.errors import DataError
 from nmtflex.text.tokenizers.japanese import JapaneseTokenizer, original_pieces
 from nmtflex.text.tokenizers.kytea_model import characters_of, check_model, read_model
 
-# A letter to vaporetto that no model knows, of KyTea's class "other".
+# A letter of KyTea's class "other" that no model knows.
 _STAND_IN = "\U000f0000"
-_REFUSED = "\0\ud800-\udfff"  # what vaporetto does not take
-# vaporetto counts these as kanji, KyTea by an overflow as "other", whatever model is used.
+_REFUSED = "\0\ud800-\udfff"  # what vaporetto does not accept
+# vaporetto counts these as kanji; KyTea, by an overflow, as "other", with any model.
 _RARE_KANJI = "".join(
     f"{chr(page + 0x40)}-{chr(page + 0xFFF)}" for page in range(0x20000, 0x2C000, 0x1000)
 ) + "\U0002c000-\U0002fa1f"  # fmt: skip
 
 
 class KyteaTokenizer(JapaneseTokenizer):
-    """The words that KyTea cuts, by vaporetto, which reads KyTea's models.
+    """KyTea's words, by vaporetto, which reads KyTea models.
 
     Args:
-        model: A binary model of KyTea, plain or packed by gzip, xz or zstd.
-        sha256: Hash that the unpacked model must have; None for any. A model that has it is not
-            tried out in a process of its own first, which takes as long as loading it.
+        model: A binary KyTea model, plain or packed with gzip, xz or zstd.
+        sha256: Hash that the unpacked model must have; None for any. A model with this hash skips
+            the trial in a separate process, which takes as long as loading it.
 
     Raises:
-        DataError: vaporetto is not installed, or there is no model, or no good one.
+        DataError: vaporetto is not installed, or the model is missing or unusable.
     """
 
     name = "kytea"
@@ -55,7 +55,7 @@ class KyteaTokenizer(JapaneseTokenizer):
         elif sha256 != self.sha256:
             raise DataError(
                 f"{model}: its SHA-256 begins with {self.sha256[:12]}, that of the model that was "
-                f"used with {sha256[:12]}; copy the folder anew"
+                f"used with {sha256[:12]}; copy the folder again"
             )
         self._segmenter = vaporetto.Vaporetto.create_from_kytea_model(data)
         odd = re.compile(f"[{_RARE_KANJI}]")
@@ -63,7 +63,7 @@ class KyteaTokenizer(JapaneseTokenizer):
         self._odd = re.compile(f"(?![{known}])" * bool(known) + f"[{_REFUSED}{_RARE_KANJI}]")
 
     def pieces(self, line: str) -> list[str]:
-        """Cut as KyTea does; white space is cut too, and nothing is left out."""
+        """Split as KyTea does; white space is split too, and nothing is dropped."""
         text = self._odd.sub(_STAND_IN, line)
         pieces = [token.surface() for token in self._segmenter.tokenize(text)]
         return pieces if text == line else original_pieces(pieces, line)

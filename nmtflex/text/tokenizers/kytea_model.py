@@ -1,4 +1,4 @@
-"""KyTea's model files: unpacked, and checked before they are loaded."""
+"""KyTea's model files, unpacked and checked before loading."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from nmtflex.errors import DataError
 
 _HEADER = re.compile(rb"KyTea (\S+) (\S+) (\S+)\n")
-MOST = 1 << 30  # bytes of a model, unpacked; the large ones of KyTea's site have a tenth
+MOST = 1 << 30  # bytes of an unpacked model; the large ones on KyTea's site have a tenth
 _CLASSES = b"KTHRDO"  # the names of character classes, which precede a model's characters
-# Loads a model and segments with it. A damaged one can end the process that loads it.
+# Loads a model and segments with it. A damaged one can kill the process that loads it.
 _TRIAL = """
 import resource, sys, vaporetto
 model = sys.stdin.buffer.read()
@@ -33,10 +33,10 @@ except ValueError as error:
 
 
 def read_model(path: Path) -> bytes:
-    """Return the content of a model file, unpacked if gzip, xz or zstd packed it.
+    """Return the content of a model file, unpacked from gzip, xz or zstd if needed.
 
     Raises:
-        DataError: The file is missing, unreadable, damaged, or no model.
+        DataError: The file is missing, unreadable, damaged, or not a model.
     """
     try:
         data = path.read_bytes()
@@ -47,28 +47,28 @@ def read_model(path: Path) -> bytes:
     try:
         data = _unpack(data)
     except (EOFError, OSError, lzma.LZMAError, zlib.error, ValueError) as error:
-        raise DataError(f"{path}: packed and damaged: {error}; copy it anew") from error
+        raise DataError(f"{path}: packed and damaged: {error}; copy it again") from error
     header = _HEADER.match(data)
     if not header:
         raise DataError(
-            f"{path}: not a model of KyTea: it begins with {data[:12]!r}, not with 'KyTea'; give "
+            f"{path}: not a KyTea model: it begins with {data[:12]!r}, not with 'KyTea'; give "
             f"KyTea's model file with --kytea-model"
         )
     _, form, encoding = (part.decode("latin-1") for part in header.groups())
     if form != "B":
         raise DataError(
-            f"{path}: a KyTea model of form {form!r}, but only binary ones (B) can be read; train "
+            f"{path}: a KyTea model of form {form!r}, but only binary ones (B) are read; train "
             f"it without -modtext"
         )
     if encoding != "utf8":
         raise DataError(
-            f"{path}: a KyTea model for {encoding!r} text; take one for utf8, as jp-0.4.7-5"
+            f"{path}: a KyTea model for {encoding!r} text; use one for utf8, such as jp-0.4.7-5"
         )
     return data
 
 
 def _unpack(data: bytes) -> bytes:
-    """Undo what the first bytes say; KyTea's own site offers gzip."""
+    """Unpack by the first bytes; KyTea's own site offers gzip."""
     packed = io.BytesIO(data)
     if data.startswith(b"\x1f\x8b"):
         with gzip.open(packed) as file:
@@ -84,12 +84,12 @@ def _unpack(data: bytes) -> bytes:
         except zstandard.ZstdError as error:
             raise ValueError(str(error)) from error
     if len(data) > MOST:
-        raise ValueError(f"it unpacks to more than {MOST:,} bytes, which no model has")
+        raise ValueError(f"it unpacks to more than {MOST:,} bytes, more than any model")
     return data
 
 
 def _unpack_zstd(packed: io.BytesIO) -> bytes:
-    """Unpack one frame, ``MOST`` bytes and a little more of it at most."""
+    """Unpack one frame, up to little more than ``MOST`` bytes."""
     import zstandard
 
     frame = zstandard.ZstdDecompressor(max_window_size=MOST).decompressobj()
@@ -97,18 +97,18 @@ def _unpack_zstd(packed: io.BytesIO) -> bytes:
     while not frame.eof and size <= MOST:
         block = packed.read(1 << 12)
         if not block:
-            raise EOFError("the zstd data end too early")
+            raise EOFError("the zstd data ends too early")
         parts.append(frame.decompress(block))
         size += len(parts[-1])
     return b"".join(parts)
 
 
 def check_model(data: bytes, path: Path) -> None:
-    """Load a model in a process of its own, which a damaged one may end or fill with noise.
+    """Load a model in a separate process, which a damaged one may kill or flood with output.
 
     Args:
         data: The unpacked model.
-        path: Where it is from.
+        path: Its file.
 
     Raises:
         DataError: It cannot be loaded.
@@ -119,7 +119,7 @@ def check_model(data: bytes, path: Path) -> None:
     if trial.returncode:
         lines = trial.stderr.decode(errors="replace").strip().splitlines()
         reason = lines[-1] if trial.returncode == 1 and lines else "it cannot be loaded"
-        raise DataError(f"{path}: a damaged model of KyTea: {reason}; copy it anew")
+        raise DataError(f"{path}: a damaged KyTea model: {reason}; copy it again")
 
 
 def characters_of(data: bytes) -> str:

@@ -15,7 +15,7 @@ from nmtflex.text.tokenizers.japanese import JapaneseTokenizer, original_pieces
 
 DICTIONARIES = ("ipadic", "unidic-lite")
 LONGEST = 10_000  # characters at once: MeCab fails on a word of 65,536 bytes
-_REFUSED = re.compile("[\0\ud800-\udfff]")  # ends the text for MeCab, or cannot be passed on
+_REFUSED = re.compile("[\0\ud800-\udfff]")  # ends the text for MeCab, or cannot be encoded
 _STOP = re.compile(f"[{ASCII_SPACE}。！？]")
 
 
@@ -26,7 +26,7 @@ class MecabTokenizer(JapaneseTokenizer):
         dictionary: "ipadic" or "unidic-lite", a Python package that carries the dictionary.
 
     Raises:
-        DataError: There is no such dictionary, or it or mecab-python3 is not installed.
+        DataError: The dictionary is unknown, or it or mecab-python3 is not installed.
     """
 
     name = "mecab"
@@ -60,7 +60,7 @@ class MecabTokenizer(JapaneseTokenizer):
             ) from error
 
     def pieces(self, line: str) -> list[str]:
-        """Cut into the dictionary's words."""
+        """Split into the dictionary's words."""
         text = _REFUSED.sub("\ufffd", line)
         words = [word for part in _parts(text) for word in WORD.findall(self._tagger.parse(part))]
         return words if text == line else original_pieces(words, line)
@@ -76,7 +76,7 @@ class MecabTokenizer(JapaneseTokenizer):
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Cut a text that is too long for MeCab behind white space or the end of a sentence, if any."""
+    """Split a text too long for MeCab after white space or the end of a sentence, if any."""
     start = 0
     while len(text) - start > LONGEST:
         stops = [match.end() for match in _STOP.finditer(text, start, start + LONGEST)]

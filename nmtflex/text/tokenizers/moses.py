@@ -14,13 +14,13 @@ HYPHEN = "@-@"
 
 
 class MosesTokenizer(Tokenizer):
-    """The tokens of Moses' tokenizer.perl, and the way back by sacremoses' detokenizer.
+    """The tokens of Moses' tokenizer.perl, joined by sacremoses' detokenizer.
 
     Args:
         language: Two-letter code for the abbreviations and apostrophes; "de-AT" counts as "de".
         aggressive: Split hyphens between letters, as ``foo @-@ bar``; ``-a`` of the script.
-        escape: Write ``'`` as ``&apos;`` and so on; off, as ``-no-escape``, the way back leaves
-            entities alone too.
+        escape: Write ``'`` as ``&apos;`` and so on; if off, as with ``-no-escape``, detokenizing
+            keeps entities too.
     """
 
     name = "moses"
@@ -44,17 +44,17 @@ class MosesTokenizer(Tokenizer):
         return self._script(line).split()
 
     def text(self, line: str) -> str:
-        """Return the line of tokens that the script writes, blank for blank."""
+        """Return the line of tokens that the script writes, with the same spaces."""
         return self._script(line)
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """Join, and unescape where tokens are escaped, as detokenizer.perl does."""
+        """Join, and unescape if tokens are escaped, as detokenizer.perl does."""
         if self._short == "cs":
             tokens = self._CZECH_DASH.sub(r"\1", " ".join(tokens) + " ").split()
         return self._join.detokenize(tokens, unescape=self.escape)
 
     def surface(self, token: str) -> tuple[str, Sequence[int]]:
-        """Take each entity for the one character it stands for, and ``@-@`` for a hyphen."""
+        """Map each entity to its character, and ``@-@`` to a hyphen."""
         if self.aggressive and token == HYPHEN:
             return "-", [0] * len(token)
         if not self.escape or "&" not in token:
@@ -69,9 +69,9 @@ class MosesTokenizer(Tokenizer):
         return raw, owners
 
     def describe(self) -> dict[str, Any]:
-        """Return name, language, options, and the versions of what knows abbreviations and letters.
+        """Return name, language, options, and the packages that define abbreviations and letters.
 
-        The letters are those of the Unicode version that regex has.
+        The letters are those of regex's Unicode version.
         """
         versions = [
             f"{name} {importlib.metadata.version(name)}" for name in ("sacremoses", "regex")
@@ -86,7 +86,7 @@ class MosesTokenizer(Tokenizer):
 
 
 def remark(description: Mapping[str, Any]) -> str | None:
-    """Say of a tokenizer's description that its language is none that Moses knows, or nothing."""
+    """Return a remark if Moses does not know the language of a tokenizer's description."""
     if description["name"] != MosesTokenizer.name:
         return None
     from sacremoses.corpus import NonbreakingPrefixes
@@ -94,9 +94,9 @@ def remark(description: Mapping[str, Any]) -> str | None:
     language = description["language"]
     if _short(language) in NonbreakingPrefixes().available_langs.values():
         return None
-    return f"Moses knows no abbreviations of {language!r}, and takes those of English"
+    return f"Moses has no abbreviations for {language!r}, and uses those of English"
 
 
 def _short(language: str) -> str:
-    """Return the code of a language without its country."""
+    """Return a language code without the country."""
     return re.split("[-_]", language)[0].lower()

@@ -1,10 +1,10 @@
 """The rules of Moses' tokenizer.perl as it is since November 2018, in its order.
 
-sacremoses ports an older script: there a period that ends the line can stay with its word, only
-characters of the lists that it ships count as letters (no Chinese character does), and Finnish,
-Swedish, Tetun, Catalan, Irish and Somali have no rules of their own. Its lists of abbreviations
-are the script's, and are read here. Where a Perl property has no name in Python, Perl's own
-definition stands: ``IsAlnum`` is alphabetic or a decimal digit.
+sacremoses ports an older script: there a period at the end of the line can stay with its word, only
+characters in its own lists count as letters (no Chinese character does), and Finnish, Swedish,
+Tetun, Catalan, Irish and Somali have no rules of their own. Its lists of abbreviations are the
+script's, and are used here. Where a Perl property has no name in Python, Perl's own definition is
+written out: ``IsAlnum`` is alphabetic or a decimal digit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SMALL = regex.compile(r"\p{Lowercase}")
 _DIGIT = re.compile("[0-9]")
 _LAST_QUOTE = re.compile(r"\.' ?\Z")
 _NUMERIC_ONLY = re.compile(r"(.*)\s+#NUMERIC_ONLY#")
-# A blank stands after these in the script's lists, so that it never finds them.
+# The script's lists have a space after these, so it never finds them.
 _NEVER_FOUND = {
     "as": ("ভি",), "bn": ("ভি",), "es": ("Fil", "gr"), "it": ("Amn", "Arch", "a.c", "all", "es"),
     "ml": ("പി",), "mni": ("ভি",), "nl": ("Nrs",), "sk": ("Pf",), "sv": ("Ö",),
@@ -83,11 +83,10 @@ class MosesScript:
     """tokenizer.perl for one language; call it with a line.
 
     Args:
-        language: Two-letter code, or three for Tetun (tdt); English abbreviations serve where
-            there are none for it.
+        language: Two-letter code, or three for Tetun (tdt); a language without abbreviations uses
+            the English ones.
         aggressive: Split hyphens between letters, ``-a``.
-        escape: Write the characters that are special to Moses as entities; not under
-            ``-no-escape``.
+        escape: Write Moses' special characters as entities; off with ``-no-escape``.
     """
 
     def __init__(self, language: str, aggressive: bool, escape: bool) -> None:
@@ -101,7 +100,7 @@ class MosesScript:
         self._escape = escape
 
     def __call__(self, line: str) -> str:
-        """Return the script's line of tokens, with the blanks too many that it leaves in some."""
+        """Return the script's line of tokens, with the extra spaces that it leaves in some."""
         text = _CONTROLS.sub("", _SPACES.sub(" ", line))
         text = _BLANKS.sub(" ", text).strip(" ")
         text = _apply(self._first, text)
@@ -117,7 +116,7 @@ class MosesScript:
         return text.translate(_ESCAPES) if self._escape else text
 
     def _split_periods(self, words: list[str]) -> list[str]:
-        """Split off periods that end a sentence: the line's last one, and others by their word."""
+        """Split off periods that end a sentence: the last of the line, and others by their word."""
         last = len(words) - 1
         for place, word in enumerate(words):
             if word[-1] != "." or len(word) == 1:
@@ -127,7 +126,7 @@ class MosesScript:
         return words
 
     def _keeps_period(self, word: str, following: str) -> bool:
-        """Say whether a period inside a line belongs to its word."""
+        """Whether a period inside a line belongs to its word."""
         if ("." in word and _LETTER.search(word)) or _SMALL.match(following):
             return True
         numeric = self._abbreviations.get(word)
@@ -141,7 +140,7 @@ def _apply(rules: list[Rule] | tuple[Rule, ...], text: str) -> str:
 
 
 def _hide_dots(text: str) -> str:
-    """Write runs of dots as the words that the script protects them by."""
+    """Replace runs of dots by the words with which the script protects them."""
 
     def hide(match: re.Match[str]) -> str:
         word = " " + "DOT" * len(match[0]) + "MULTI"
@@ -151,7 +150,7 @@ def _hide_dots(text: str) -> str:
 
 
 def _abbreviations(language: str) -> dict[str, bool]:
-    """Map words that keep their period to whether they do so only before a number."""
+    """Map words that keep their period to whether they do only before a number."""
     from sacremoses.corpus import NonbreakingPrefixes
 
     found = {}

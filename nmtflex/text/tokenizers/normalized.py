@@ -1,4 +1,4 @@
-"""A tokenizer whose text is normalised first."""
+"""A tokenizer that normalises its text first."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from nmtflex.text.tokenizers.base import Tokenizer
 class NormalizedTokenizer(Tokenizer):
     """Normalises a line and leaves the rest to another tokenizer.
 
-    The way back does not undo the normalisation.
+    Detokenizing does not undo the normalisation.
 
     Args:
-        tokenizer: What cuts the normalised line.
+        tokenizer: Splits the normalised line.
         normalize: Name of the normalisation.
 
     Raises:
@@ -38,7 +38,7 @@ class NormalizedTokenizer(Tokenizer):
         return self._inner.text(self._normalizer(line))
 
     def words(self, line: str) -> list[str]:
-        """Normalise and split; a line that then is ASCII white space alone is an empty one."""
+        """Normalise and split; a line that becomes only ASCII white space is empty."""
         return self._inner.words(self._normalizer(line))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
@@ -58,5 +58,5 @@ class NormalizedTokenizer(Tokenizer):
         return {**self._inner.describe(), "normalize": self._normalizer.name}
 
     def save_model(self, path: Path) -> None:
-        """Copy the file that the other tokenizer needs, if it needs one."""
+        """Write the other tokenizer's model file, if it needs one."""
         self._inner.save_model(path)

@@ -1,4 +1,4 @@
-"""No tokenizer: the text is tokens already."""
+"""No tokenizer: the text is already tokenised."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from nmtflex.text.tokenizers.base import WORD, Tokenizer
 
 
 class NoneTokenizer(Tokenizer):
-    """Tokens are parted by ASCII white space already; any other white space belongs to its word."""
+    """Splits at ASCII white space; any other white space belongs to its word."""
 
     name = "none"
 
     def tokenize(self, line: str) -> list[str]:
-        """Split at ASCII white space alone."""
+        """Split at ASCII white space only."""
         return WORD.findall(line)
 
     def detokenize(self, tokens: Sequence[str]) -> str:

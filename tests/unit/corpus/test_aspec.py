@@ -91,35 +91,38 @@ def test_a_file_without_a_last_newline(read):
     [
         (
             "A-1 ||| 1 ||| 犬 ||| a dog",
-            f"4 fields, where a line is {TRAIN}; a file without scores, as ASPEC's dev.txt, is for "
-            "--valid or --test",
+            f"4 fields, but a line must be {TRAIN}; a file without scores, "
+            "such as ASPEC's dev.txt, is for --valid or --test",
         ),
         (
             "0.9 ||| A ||| 1 ||| 犬",
-            f"4 fields, where a line is {TRAIN}; correct the line or remove",
+            f"4 fields, but a line must be {TRAIN}; correct the line or remove",
         ),
         (
             "0.9 ||| A ||| 1 ||| 犬 ||| a ||| dog",
-            f"6 fields, where a line is {TRAIN}; no sentence may hold ' ||| '; correct the line",
+            f"6 fields, but a line must be {TRAIN}; a sentence must not contain ' ||| '; corr",
         ),
-        ("0.9 ||| A ||| 1 ||| 犬 ||| dog |||", "6 fields, where"),
-        ("||| 0.9 ||| A ||| 1 ||| 犬 ||| dog", "6 fields, where"),
-        ("0.9 ||| A ||| ||| 1 ||| 犬 ||| dog", "6 fields, where"),
-        ("", f"an empty line, where a line is {TRAIN}; correct the line or remove it"),
-        ("\r", "an empty line, where"),
+        ("0.9 ||| A ||| 1 ||| 犬 ||| dog |||", "6 fields, but"),
+        ("||| 0.9 ||| A ||| 1 ||| 犬 ||| dog", "6 fields, but"),
+        ("0.9 ||| A ||| ||| 1 ||| 犬 ||| dog", "6 fields, but"),
+        ("", f"an empty line, but a line must be {TRAIN}; correct the line or remove it"),
+        ("\r", "an empty line, but"),
         (
             "a dog is here",
-            f"1 field, 'a dog is here', where a line is {TRAIN}; correct it, or take --format p",
+            f"1 field, 'a dog is here', but a line must be {TRAIN}; correct it, or use --format p",
         ),
-        ("x" * 50, f"1 field, '{'x' * 40}...', where"),
+        ("x" * 50, f"1 field, '{'x' * 40}...', but"),
         (
             "A ||| 1 ||| 犬 ||| a ||| dog",
-            f"the score is 'A', not a number, where a line is {TRAIN}; correct the line or remove",
+            f"the score is 'A', not a number, but a line must be {TRAIN}; correct the line",
         ),
         (" ||| A ||| 1 ||| 犬 ||| dog", "the score is '', not a number"),
         ("\ufeff0.9 ||| A ||| 1 ||| 犬 ||| dog", r"the score is '\ufeff0.9', not a number"),
-        ("0.9 |||  ||| 1 ||| 犬 ||| dog", f"the id is empty, where a line is {TRAIN}; correct"),
-        ("0.9 ||| A |||  ||| 犬 ||| dog", f"the number is empty, where a line is {TRAIN}; correct"),
+        ("0.9 |||  ||| 1 ||| 犬 ||| dog", f"the id is empty, but a line must be {TRAIN}; correct"),
+        (
+            "0.9 ||| A |||  ||| 犬 ||| dog",
+            f"the number is empty, but a line must be {TRAIN}; correct",
+        ),
     ],
 )
 def test_malformed_training_lines_are_named(read, line, message):
@@ -133,20 +136,20 @@ def test_malformed_training_lines_are_named(read, line, message):
     [
         (
             "0.9 ||| A ||| 1 ||| 犬 ||| a dog",
-            f"5 fields, where a line is {TEXT}; a file with scores, as ASPEC's train-1.txt, is for "
-            "--train",
+            f"5 fields, but a line must be {TEXT}; a file with scores, such as "
+            "ASPEC's train-1.txt, is for --train",
         ),
         (
             "A ||| 1 ||| 犬 ||| a ||| dog",
-            f"5 fields, where a line is {TEXT}; no sentence may hold ' ||| '; correct the line",
+            f"5 fields, but a line must be {TEXT}; a sentence must not contain ' ||| '; corr",
         ),
-        ("A ||| 1 ||| 犬", "3 fields, where"),
-        ("||| A ||| 1 ||| 犬 ||| dog", "5 fields, where"),
-        ("A ||| ||| 1 ||| 犬 ||| dog", "5 fields, where"),
-        (" ||| 1 ||| 犬 ||| dog", "the id is empty, where"),
-        ("||| 1 ||| 犬 ||| dog", "the id is empty, where"),
-        ("\u3000 ||| 1 ||| 犬 ||| dog", "the id is empty, where"),
-        ("A ||| ||| 犬 ||| dog", "the number is empty, where"),
+        ("A ||| 1 ||| 犬", "3 fields, but"),
+        ("||| A ||| 1 ||| 犬 ||| dog", "5 fields, but"),
+        ("A ||| ||| 1 ||| 犬 ||| dog", "5 fields, but"),
+        (" ||| 1 ||| 犬 ||| dog", "the id is empty, but"),
+        ("||| 1 ||| 犬 ||| dog", "the id is empty, but"),
+        ("\u3000 ||| 1 ||| 犬 ||| dog", "the id is empty, but"),
+        ("A ||| ||| 犬 ||| dog", "the number is empty, but"),
     ],
 )
 def test_malformed_lines_of_dev_and_test_are_named(read, line, message):
@@ -168,7 +171,7 @@ def test_any_line_is_a_pair_or_an_error(tmp_path_factory, line):
     path.write_bytes(f"A ||| 1 ||| {line} ||| dog\n".encode())
     pairs = read_aspec(path, ("en", "ja"), TEXT_FIELDS)
     if " ||| " in f" {line} ":
-        with pytest.raises(DataError, match="fields, where"):
+        with pytest.raises(DataError, match="fields, but"):
             next(pairs)
     else:
         assert list(pairs) == [("dog", line)]
@@ -194,7 +197,7 @@ def test_a_missing_file_names_what_was_tried_and_what_there_is(tmp_path):
 
 
 def test_a_folder_given_for_a_file(tmp_path):
-    message = r"is a folder; --format aspec takes files, as .*train-1\.txt$"
+    message = r"a folder.* --format aspec .*train-1\.txt$"
     with pytest.raises(DataError, match=message):
         find_aspec(tmp_path)
 

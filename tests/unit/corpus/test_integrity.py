@@ -84,5 +84,5 @@ def test_a_file_that_went_away(corpus):
     watch = Integrity(corpus)
     watch.check()
     (corpus.folder / "train.source.bin").unlink()
-    with pytest.raises(DataError, match=r"train\.source\.bin: No such file.*; put it back"):
+    with pytest.raises(DataError, match=r"train\.source\.bin: No such file"):
         watch.check()

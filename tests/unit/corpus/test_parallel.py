@@ -23,7 +23,7 @@ def test_files_hold_a_sentence_a_line(tmp_path):
 
 def test_files_that_are_there_are_kept(tmp_path):
     (tmp_path / "valid.ja").write_text("mine")
-    with pytest.raises(DataError, match=r"valid\.ja exists already; remove it"):
+    with pytest.raises(DataError, match=r"valid\.ja already exists; remove it"):
         refuse_existing(tmp_path, ["train", "valid"], ("en", "ja"))
     with pytest.raises(DataError, match=r"valid\.ja"):
         write_splits(tmp_path, SPLITS, ("en", "ja"))
@@ -46,7 +46,7 @@ def test_out_that_is_a_file(tmp_path, inner):
 def test_description_counts_pairs_tokens_and_words(tmp_path):
     train, valid = describe(tmp_path, SPLITS, ("en", "ja"))
     assert train == (
-        f"{tmp_path / 'train'}: 2 pairs; .en 1.5 tokens a sentence, 2 different; "
-        f".ja 2.0 tokens a sentence, 4 different"
+        f"{tmp_path / 'train'}: 2 pairs; .en 1.5 tokens a sentence, 2 distinct; "
+        f".ja 2.0 tokens a sentence, 4 distinct"
     )
     assert ": 0 pairs; .en 0.0 tokens" in valid

@@ -169,7 +169,7 @@ def test_like_needs_a_run_or_a_prepared_folder(write, run, tmp_path):
     train = write("train", "a\n", "x\n")
     with pytest.raises(DataError, match=r"--like .*none: no such folder"):
         run(test=train, like=tmp_path / "none")
-    with pytest.raises(DataError, match=r"--like .*: no run and no prepared folder"):
+    with pytest.raises(DataError, match=r"--like .*: neither a run nor a prepared folder"):
         run(test=train, like=tmp_path)
 
 
@@ -189,7 +189,7 @@ def test_the_manifest_knows_every_file(write, run, contents):
 def test_an_existing_output_is_left_alone(write, run, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").touch()
-    with pytest.raises(OptionError, match=r"--out .*out exists already; remove it or choose"):
+    with pytest.raises(OptionError, match=r"--out .*out already exists; remove it or choose"):
         run(train=[write("train", "a\n", "x\n")])
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
 
@@ -218,20 +218,20 @@ def test_files_of_different_line_counts(write, run, longer):
 
 
 def test_an_empty_corpus(write, run):
-    with pytest.raises(DataError, match=r"train\.en and .*train\.ja are empty"):
+    with pytest.raises(DataError, match=r"train\.en and .*train\.ja: empty"):
         run(train=[write("train", "", "")])
 
 
 def test_an_empty_split_beside_a_full_one(write, run):
     train = write("train", "a\n", "x\n")
-    with pytest.raises(DataError, match=r"valid\.en and .*valid\.ja are empty"):
+    with pytest.raises(DataError, match=r"valid\.en and .*valid\.ja: empty"):
         run(train=[train], valid=write("valid", "", ""))
 
 
 def test_all_pairs_filtered_away(write, run):
     train = write("train", "a a a\n\na\n", "x\nx\nx x x x\n")
     message = (
-        r"train\.en, .*train\.ja: none of 3 training pairs is left: "
+        r"train\.en, .*train\.ja: none of 3 training pairs are left: "
         r"1 with an empty side, 2 longer than 2 tokens$"
     )
     with pytest.raises(DataError, match=message):

@@ -101,14 +101,14 @@ def test_a_split_that_is_not_there(prepared):
 def test_train_has_no_raw_text(prepared):
     corpus = open_prepared(prepared)
     corpus.manifest["splits"]["train"] = {}
-    with pytest.raises(DataError, match="enja: keeps no raw text of train"):
+    with pytest.raises(DataError, match=r"enja: .* train"):
         corpus.raw("train", "source")
 
 
 def test_a_folder_that_is_not_there_or_not_prepared(tmp_path):
     with pytest.raises(DataError, match="none: no such folder; make it with nmtflex preprocess"):
         open_prepared(tmp_path / "none")
-    with pytest.raises(DataError, match=r"no prepared folder: it has no manifest\.json"):
+    with pytest.raises(DataError, match=r"not a prepared folder.* manifest\.json"):
         open_prepared(tmp_path)
 
 
@@ -155,10 +155,10 @@ BOTH = {"source": SIDE, "target": SIDE}
     [
         ({"splits": ["valid"]}, "no splits, or no files"),
         ({"files": None}, "no splits, or no files"),
-        ({"splits": {"../valid": BOTH}}, r"'\.\./valid' is no split"),
-        ({"splits": {"valid": {"source": SIDE}}}, r"no type of the ids of valid\.target"),
-        ({"splits": {"valid": BOTH | {"source": {"dtype": "O"}}}}, r"no type of .* valid\.source"),
-        ({"splits": {"train": BOTH}}, r"no entry of train\.source\.bin"),
+        ({"splits": {"../valid": BOTH}}, r"'\.\./valid'"),
+        ({"splits": {"valid": {"source": SIDE}}}, r".*type of valid\.target"),
+        ({"splits": {"valid": BOTH | {"source": {"dtype": "O"}}}}, r".*type of valid\.source"),
+        ({"splits": {"train": BOTH}}, r".*train\.source\.bin"),
     ],
 )
 def test_a_manifest_that_is_damaged_says_where(prepared, values, message):
@@ -171,7 +171,7 @@ def test_a_manifest_that_is_damaged_says_where(prepared, values, message):
 def test_a_manifest_names_no_file_outside_its_folder(prepared, name):
     files = json.loads((prepared / "manifest.json").read_text())["files"]
     change(prepared, files=files | {name: {"bytes": 1}})
-    with pytest.raises(DataError, match="is no file inside the folder"):
+    with pytest.raises(DataError, match="inside the folder"):
         open_prepared(prepared)
 
 
@@ -216,7 +216,7 @@ def test_an_id_that_no_word_has(prepared):
 def test_bytes_that_are_no_whole_numbers(prepared):
     path = prepared / "valid.source.offsets"
     path.write_bytes(path.read_bytes() + b"\0")
-    with pytest.raises(DataError, match=r"valid\.source\.offsets: 25 bytes are no whole numbers"):
+    with pytest.raises(DataError, match=r"valid\.source\.offsets: 25 bytes .* multiple of 8"):
         TokenStore(prepared / "valid.source", "<u2")
 
 
@@ -230,7 +230,7 @@ def test_sides_of_different_lengths(prepared):
         writer.append([4, 5, 6], [1, 1, 1])
     files = json.loads((prepared / "manifest.json").read_text())["files"]
     change(prepared, files=files | {"valid.target.offsets": {"bytes": 32}})
-    with pytest.raises(DataError, match="valid has other numbers of sentences on its two sides"):
+    with pytest.raises(DataError, match="valid has different numbers"):
         store_of(prepared)
 
 
@@ -240,7 +240,7 @@ def test_a_store_that_is_cut_short_while_it_is_open(tmp_path):
     store = TokenStore(tmp_path / "train.source", "<u2")
     assert store[1].tolist() == [9]
     (tmp_path / "train.source.bin").write_bytes(b"\7\0")
-    with pytest.raises(DataError, match=r"train\.source\.bin: cut short while it was read"):
+    with pytest.raises(DataError, match=r"train\.source\.bin: truncated"):
         store[0]
 
 

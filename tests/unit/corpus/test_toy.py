@@ -122,7 +122,7 @@ def test_faulty_grammar(tmp_path, rules, message):
 
 
 def test_folder_without_a_grammar(tmp_path):
-    with pytest.raises(DataError, match="no grammar") as caught:
+    with pytest.raises(DataError, match=r"no grammar \(\*\.toml\)") as caught:
         Grammar.load(tmp_path / "nowhere")
     assert "nowhere" in str(caught.value)
 

@@ -124,8 +124,8 @@ def test_what_is_told(tmp_path):
         lambda *stage: told.append(stage),
     )
     assert lines == [
-        f"{tmp_path}/{split}: {pairs} pairs; .src {mean} tokens a sentence, {words} different; "
-        f".tgt {mean} tokens a sentence, {words} different"
+        f"{tmp_path}/{split}: {pairs} pairs; .src {mean} tokens a sentence, {words} distinct; "
+        f".tgt {mean} tokens a sentence, {words} distinct"
         for split, pairs, mean, words in (
             ("train", 7, 1.0, 1), ("valid", 2, 1.0, 1), ("test", 0, 0.0, 0),
         )
@@ -145,7 +145,7 @@ def test_nothing_half_made_stays(tmp_path, monkeypatch):
 
 def test_files_that_are_there_stay(tmp_path):
     (tmp_path / "valid.tgt").write_text("mine")
-    with pytest.raises(DataError, match=r"valid\.tgt exists already"):
+    with pytest.raises(DataError, match=r"valid\.tgt already exists"):
         generate_zipf(GenerateZipfConfig(out=tmp_path, types=9, train=3))
     assert (tmp_path / "valid.tgt").read_text() == "mine"
 

@@ -192,7 +192,7 @@ def test_unknown_split_names_those_there_are(tmp_path, file):
     run = tmp_path.parent
     with pytest.raises(RunError) as caught:
         read_split(tmp_path, "test")
-    assert str(caught.value) == f"{run} has no split 'test'; it carries no test data"
+    assert str(caught.value) == f"{run} has no split 'test'; it has no test data"
     file("valid.source.txt", "a\n")
     file("test.source.txt", "a\n")
     with pytest.raises(RunError) as caught:

@@ -49,7 +49,7 @@ def test_labels_and_trace_fit_the_best_translation(translator):
 def test_a_sentence_without_words_is_named(translator, line):
     with pytest.raises(DataError) as caught:
         look_at(translator, line)
-    assert str(caught.value) == f"the sentence {line!r} has no words, so there is no step to draw"
+    assert str(caught.value) == f"the sentence {line!r} has no words, so there are no steps to draw"
 
 
 def test_computations_are_counted_a_step(trace):

@@ -33,7 +33,7 @@ def test_the_gate_is_a_bar_a_step(trace, texts):
 @pytest.mark.parametrize(
     ("tracked", "words"),
     [
-        (True, "focus, of the step's weights, about which the next window lies"),
+        (True, "focus, of the step's weights, the centre of the next window"),
         (False, "focus, the centre of the window"),
     ],
 )

@@ -28,8 +28,11 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not a table of nmtflex sweep, which begins tau,bleu,ribes,cps,seconds,sentences"),
-        (b"update,epoch\n", "not a table of nmtflex sweep, which begins tau"),
+        (
+            b"",
+            "not a table of nmtflex sweep, which begins with tau,bleu,ribes,cps,seconds,sentences",
+        ),
+        (b"update,epoch\n", "not a table of nmtflex sweep, which begins with tau"),
         (b"\xff", "not a table of nmtflex sweep: not UTF-8"),
         (HEADER.encode(), "has no points"),
         (f"{HEADER}{'9' * 200_000}\n".encode(), "not a table of nmtflex sweep: field larger"),

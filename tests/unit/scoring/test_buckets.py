@@ -51,7 +51,7 @@ def test_bleu_and_ribes():
 
 @pytest.mark.parametrize("edges", [[0, 10], [10, 10], [20, 10], [-1]])
 def test_edges_must_rise(edges):
-    with pytest.raises(ValueError, match=r"^edges must rise from at least 1, not ") as caught:
+    with pytest.raises(ValueError, match=r"^edges must .* at least 1, not ") as caught:
         score_by_length(count, [1], ["a"], edges=edges)
     assert str(caught.value).endswith(str(edges))
 

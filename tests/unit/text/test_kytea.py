@@ -135,17 +135,17 @@ def test_another_model_than_described_is_refused():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", r"model\.bin: not a model of KyTea: it begins with b''"),
-        (b"some text\n" * 9, r"not a model of KyTea: it begins with b'some text\\nso'"),
+        (b"", r"model\.bin: not a .*KyTea.*: it begins with b''"),
+        (b"some text\n" * 9, r"not a .*KyTea.*: it begins with b'some text\\nso'"),
         (b"KyTea 0.4.0 T utf8\n-notags\n", "a KyTea model of form 'T', but only binary"),
         (b"KyTea 0.4.0 B euc\n\x01", "a KyTea model for 'euc' text"),
-        (b"KyTea 0.4.0 B utf8\n\x01\0\0", "a damaged model of KyTea: failed to fill"),
+        (b"KyTea 0.4.0 B utf8\n\x01\0\0", "a damaged KyTea model: failed to fill"),
         (b"\x1f\x8b\x08\0garbage", "packed and damaged: "),
         (gzip.compress(TINY.read_bytes())[:-99], "packed and damaged: Compressed file ended"),
         (lzma.compress(TINY.read_bytes())[:-99], "packed and damaged: "),
-        (b"\x28\xb5\x2f\xfd", "packed and damaged: the zstd data end too early"),
+        (b"\x28\xb5\x2f\xfd", "packed and damaged: the zstd data ends too early"),
         (b"\x28\xb5\x2f\xfd" + b"\x7f" * 99, "packed and damaged: zstd"),
-        (TINY.read_bytes()[:3000], "a damaged model of KyTea: failed to fill whole buffer; copy"),
+        (TINY.read_bytes()[:3000], "a damaged KyTea model: failed to fill whole buffer; copy"),
     ],
 )
 def test_what_is_no_good_model(packed, data, message):
@@ -155,7 +155,7 @@ def test_what_is_no_good_model(packed, data, message):
 
 def test_a_model_that_ends_its_process(packed, monkeypatch):
     monkeypatch.setattr("nmtflex.text.tokenizers.kytea_model._TRIAL", "import os; os.abort()")
-    with pytest.raises(DataError, match=r"model\.bin: a damaged model of KyTea: it cannot be load"):
+    with pytest.raises(DataError, match=r"model\.bin: a damaged KyTea model: it cannot be load"):
         check_model(b"", packed(b""))
 
 
@@ -167,7 +167,7 @@ def test_flipped_bits_never_end_this_process(packed, place):
     try:
         KyteaTokenizer(path)
     except DataError as error:
-        assert f"{path}: a damaged model of KyTea" in str(error)  # noqa: PT017
+        assert f"{path}: a damaged KyTea model" in str(error)  # noqa: PT017
 
 
 def test_a_missing_model_is_named(tmp_path):

@@ -27,9 +27,9 @@ def test_size_and_frequency_limits():
 
 def test_names_of_specials_in_the_text_are_ordinary_tokens():
     vocabulary = Vocabulary.build({"<unk>": 2, "</s>": 1})
-    assert vocabulary.id("<unk>") == 4
-    assert vocabulary.id("</s>") == 5
-    assert vocabulary.id("<pad>") == UNK_ID
+    assert vocabulary.ids(["<unk>"]) == [4]
+    assert vocabulary.ids(["</s>"]) == [5]
+    assert vocabulary.ids(["<pad>"]) == [UNK_ID]
     assert vocabulary.token(UNK_ID) == vocabulary.token(4) == "<unk>"
 
 

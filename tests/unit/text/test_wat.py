@@ -111,13 +111,13 @@ def test_mecab_is_a_variant():
 
 
 def test_what_there_is_no_procedure_for(kytea):
-    with pytest.raises(OptionError, match="there for ja and en, not for 'zh'"):
+    with pytest.raises(OptionError, match="ja and en, not for 'zh'"):
         build_wat("zh")
     with pytest.raises(OptionError, match="for ja needs a segmenter; give --kytea-model"):
         build_wat("ja")
     with pytest.raises(OptionError, match="for en takes no segmenter, not 'kytea'"):
         build_wat("en", kytea)
-    with pytest.raises(OptionError, match="segments by kytea or mecab, not by 'none'"):
+    with pytest.raises(OptionError, match=r"kytea or mecab, not .* 'none'"):
         build_segmenter(NoneTokenizer().describe())
     with pytest.raises(DataError, match="needs a model"):
         build_segmenter({"name": "kytea"})
