@@ -76,8 +76,10 @@ def _read(command: str, sections: dict[str, type[Config]], path: Path) -> dict[s
         raise OptionError(f"{path} belongs to a run made by nmtflex {made}, not {command}")
     try:
         config = upgraded(config)
-    except (KeyError, TypeError) as error:
-        raise OptionError(f"{path} is not a run's config.json, or is damaged: {error}") from error
+    except KeyError as error:
+        raise OptionError(f"{path} is not a run's config.json: it has no {error}") from error
+    except TypeError as error:
+        raise OptionError(f"{path} is damaged: {error}") from error
     found: dict[str, Any] = {}
     for section, group in sections.items():
         values = config.get(section)

@@ -71,7 +71,11 @@ class Translator:
         self._models = models
 
     def decoding(self, models: Sequence[StepModel]) -> Translator:
-        """Return a translator of other models, with the same pipeline and options."""
+        """Return a translator of other models, with the same pipeline and options.
+
+        Args:
+            models: In evaluation mode, with the same vocabulary.
+        """
         return Translator(models, self.pipeline, self.search, self.batch)
 
     def translate(self, lines: Iterable[str]) -> list[str]:

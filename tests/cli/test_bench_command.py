@@ -161,7 +161,7 @@ def test_json_of_synthetic(command_line, at_home):
         (["--synthetic", "--unk", "UNK"], "--unk UNK has no effect on --synthetic"),
         (["RUN", "--replace-unk"], "--replace-unk has no effect"),
         (["RUN", "--unk", "UNK"], "--unk UNK has no effect"),
-        (["RUN", "--tau", "0.5"], "--tau 0.5 needs a run with flexible attention"),
+        (["RUN", "--tau", "0.5"], "--tau 0.5 ... flexible attention"),
         (["RUN", "--split", "train"], "has no split 'train'; there is test"),
         (["nowhere"], "nowhere: no such run folder"),
     ],

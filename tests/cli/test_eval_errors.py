@@ -162,10 +162,8 @@ def test_empty_reference(command_line, file):
     files = "--hypothesis", file("h", "a", "b"), "--reference", file("r", "a", "")
     outcome = command_line("eval", *files, "--ribes")
     assert outcome.code == 1
-    assert outcome.err == (
-        f"nmtflex: error: {files[-1]}:2: an empty reference, which RIBES cannot score; remove the "
-        f"sentence from all files, or score without RIBES\n"
-    )
+    assert f"{files[-1]}:2: an empty reference" in outcome.err
+    assert "RIBES" in outcome.err
     assert command_line("eval", *files).code == 0
 
 

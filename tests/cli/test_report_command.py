@@ -66,7 +66,7 @@ def test_a_large_page_is_warned_of(command_line, tiny_run, tmp_path, monkeypatch
     [
         (["--out", "page.pdf"], "--out page.pdf ... .html"),
         (["--out", "nowhere/page.html"], "--out nowhere/page.html: there is no folder nowhere"),
-        (["--tau", "0.5"], "--tau 0.5 needs a run with flexible attention"),
+        (["--tau", "0.5"], "--tau 0.5 ... flexible attention"),
         (["--tokenize", "13a"], "--tokenize 13a "),
         (["--split", "train"], "has no split 'train'; there is test"),
     ],

@@ -116,9 +116,9 @@ def test_options_that_do_not_fit(command_line, files, tiny_run) -> None:
     source, target = files("a\n", "A\n")
     result = command_line("score", tiny_run, *ONE_THREAD, "--source", source)
     assert result.code == 2
-    assert f"--source {source} needs --target FILE too" in result.err
+    assert f"--source {source} also needs --target FILE" in result.err
     result = command_line("score", tiny_run, *ONE_THREAD, "--target", target)
-    assert f"--target {target} needs --source FILE too" in result.err
+    assert f"--target {target} also needs --source FILE" in result.err
     result = command_line("score", tiny_run, *ONE_THREAD, "--per-token", "--json")
     assert result.code == 2
     assert "--per-token has no effect with --json" in result.err

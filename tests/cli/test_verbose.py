@@ -89,5 +89,5 @@ def test_without_attention_there_is_nothing_to_show(command_line, make_tiny_run,
     output.write_text("kept")
     result = command_line("translate", run, "-i", source, "-o", output, "--verbose", *ONE_THREAD)
     assert (result.code, output.read_text()) == (2, "kept")
-    message = f"--verbose needs weights over source positions, and {run} has none attention"
-    assert result.err == f"nmtflex: error: {message}\n"
+    assert result.err.startswith("nmtflex: error: --verbose needs")
+    assert f"{run} has none attention" in result.err

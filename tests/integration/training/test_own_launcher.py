@@ -102,4 +102,4 @@ def test_what_does_not_go_together(command_line, monkeypatch, tmp_path):
         monkeypatch.setenv(name, value)
     outcome = command_line(*start, "--processes", 2)
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
-    assert "--processes 2 under torchrun" in outcome.err
+    assert "--processes 2 conflicts with torchrun" in outcome.err

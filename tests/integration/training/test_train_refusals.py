@@ -25,8 +25,7 @@ def test_a_folder_that_is_no_run_is_left_alone_and_an_empty_one_is_taken(train, 
     (tmp_path / "run" / "mine").touch()
     outcome = train(tmp_path / "run", "--updates", 2)
     assert outcome.code == 1
-    message = "is not a run: it has no config.json; give a folder that nmtflex train --run made, or"
-    assert f"{tmp_path / 'run'} {message} to train a new one" in outcome.err
+    assert f"{tmp_path / 'run'} is not a run: it has no config.json" in outcome.err
     (tmp_path / "run" / "mine").unlink()
     assert train(tmp_path / "run", "--updates", 2).code == 0
 
@@ -41,7 +40,7 @@ def test_a_device_that_is_not_there_leaves_no_run_behind(train, tmp_path):
 def test_a_run_out_of_patience_says_what_to_raise(train, tmp_path):
     options = ["--lr", 1e-12, "--patience", 1]
     train(tmp_path / "run", *options)
-    assert "raise --patience to go on" in train(tmp_path / "run", *options).err
+    assert "raise --patience" in train(tmp_path / "run", *options).err
 
 
 def test_without_validation_data_the_last_weights_are_told_to_be_the_best(train, tmp_path):

@@ -172,7 +172,7 @@ def test_the_start_is_the_summary_s(config):
     _, state = model.decoder.start(encoded)
     weights, bias = (model.get_parameter(f"decoder.bridge.{part}") for part in ("weight", "bias"))
     expected = torch.tanh(encoded.summary @ weights.t() + bias)
-    parts = torch.cat(state[: expected.shape[1] // config.decoder_size], dim=1)
+    parts = torch.cat(state[: expected.shape[1] // config.decoder.decoder_size], dim=1)
     torch.testing.assert_close(parts, expected, rtol=0, atol=1e-12)
 
 
