@@ -226,7 +226,7 @@ def test_a_process_of_its_own():
 
 
 def test_a_process_that_dies():
-    with pytest.raises(DataError, match="died.*--batch-sentences"):
+    with pytest.raises(DataError, match=r"died.*--batch-sentences"):
         in_fresh_process(os._exit, 9)
 
 
