@@ -9,27 +9,25 @@ pytest.importorskip("matplotlib")
 from nmtflex.config import plot
 from nmtflex.errors import OptionError, RunError
 from nmtflex.figures.learning import METRICS, learning, points, present
-from nmtflex.runs.folder import RunFolder
-from nmtflex.runs.metrics import NUMBERS, MetricsRow, read_metrics
+from nmtflex.runs.metrics import NUMBERS, MetricsRow
 from nmtflex.training.metrics import COLUMNS
 
-HEADER = ",".join(COLUMNS)
-LINES = [
-    "50,1,30.5,4000,train,5.5,240.0,,0.001,1.5,,",
-    "100,1,60.0,8000,train,4.0,55.0,,0.001,1.25,0.5,",
-    "100,1,90.0,8000,valid,3.5,33.0,12.5,0.001,,0.25,8.75",
-    "200,2,180.0,16000,valid,2.5,12.0,20.25,0.001,,0.75,6.5",
+ROWS = [
+    MetricsRow(50, 30.5, "train", {"loss": 5.5, "perplexity": 240.0}),
+    MetricsRow(100, 60.0, "train", {"loss": 4.0, "perplexity": 55.0, "gate_mean": 0.5}),
+    MetricsRow(
+        100,
+        90.0,
+        "valid",
+        {"loss": 3.5, "perplexity": 33.0, "bleu": 12.5, "gate_mean": 0.25, "cps": 8.75},
+    ),
+    MetricsRow(
+        200,
+        180.0,
+        "valid",
+        {"loss": 2.5, "perplexity": 12.0, "bleu": 20.25, "gate_mean": 0.75, "cps": 6.5},
+    ),
 ]
-
-
-@pytest.fixture
-def folder(tmp_path):
-    def make(*lines: str, header: str = HEADER) -> RunFolder:
-        text = "".join(f"{line}\n" for line in (header, *lines))
-        (tmp_path / "metrics.csv").write_text(text, encoding="utf-8")
-        return RunFolder(tmp_path)
-
-    return make
 
 
 def test_the_names_of_the_option_are_those_that_can_be_drawn():
@@ -49,8 +47,8 @@ def test_the_names_of_the_option_are_those_that_can_be_drawn():
         ("bleu", "train", False, ([], [])),
     ],
 )
-def test_where_a_curve_goes(folder, metric, split, by_time, expected):
-    assert points(read_metrics(folder(*LINES)), metric, split, by_time) == expected
+def test_where_a_curve_goes(metric, split, by_time, expected):
+    assert points(ROWS, metric, split, by_time) == expected
 
 
 def test_the_usual_metrics_are_those_that_some_run_has():
@@ -75,10 +73,9 @@ def drawn(axes) -> dict[str, tuple[list[float], list[float]]]:
     }
 
 
-def test_a_panel_a_metric_and_a_line_a_run(folder, texts):
-    rows = read_metrics(folder(*LINES))
+def test_a_panel_a_metric_and_a_line_a_run(texts):
     other = [MetricsRow(100, 60.0, "valid", {"loss": 1.5, "bleu": 30.0})]
-    figure = learning([("a", rows), ("b", other)], ["loss", "bleu"], False, "valid · beam 5")
+    figure = learning([("a", ROWS), ("b", other)], ["loss", "bleu"], False, "valid · beam 5")
     loss, bleu = figure.axes
     lines = drawn(loss)
     assert lines["a"] == ([100, 200], [3.5, 2.5])
