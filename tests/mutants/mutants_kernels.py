@@ -11,6 +11,7 @@ LOOPS, WORD_LOOPS = "nmtflex/ops/attend/loops.py", "nmtflex/ops/vocabulary/loops
 SEQUENCE = "tests/unit/ops/test_sequence.py"
 SEQUENCE_LOOPS = "nmtflex/ops/sequence/loops.py"
 POINTWISE_LOOPS = "nmtflex/ops/recurrent/loops.py"
+SSRU, SSRU_LOOPS = "tests/unit/ops/test_ssru.py", "nmtflex/ops/recurrent/ssru_loops.py"
 
 KERNELS = [
     Mutant(
@@ -188,6 +189,34 @@ KERNELS = [
         "            total += 0 * b\n",
         "the gate's bias is left out",
         POINTWISE,
+    ),
+    Mutant(
+        SSRU_LOOPS,
+        "                last = c[row, t]\n",
+        "",
+        "every step of an SSRU starts from the first memory",
+        SSRU,
+    ),
+    Mutant(
+        SSRU_LOOPS,
+        "of_gates[d] = kept * (last[d] - c[d])",
+        "of_gates[d] = (of_c - kept) * (last[d] - c[d])",
+        "the slope of an SSRU's gate is that of 1 - f",
+        SSRU,
+    ),
+    Mutant(
+        SSRU_LOOPS,
+        "of_c = grads[d] + carried[d]",
+        "of_c = grads[d]",
+        "an SSRU's memory passes no gradient on",
+        SSRU,
+    ),
+    Mutant(
+        "nmtflex/ops/recurrent/triton_loops.py",
+        "mask=real & (step > 0)",
+        "mask=real & (step > 1)",
+        "an SSRU's second step forgets the first in Triton's backward pass",
+        "tests/unit/ops/test_ssru_cuda.py",
     ),
     Mutant(
         "nmtflex/ops/dropout/loops.py",

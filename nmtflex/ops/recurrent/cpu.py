@@ -1,4 +1,4 @@
-"""A recurrent cell and a gate in loops on the CPU."""
+"""Recurrent cells and a gate in loops on the CPU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nmtflex.ops.recurrent import loops, reference
+from nmtflex.ops.recurrent import loops, reference, ssru_loops
 from nmtflex.ops.tensors import precise
 from nmtflex.ops.threads import run_rows
 
@@ -22,6 +22,13 @@ def lstm(product: Tensor, summand: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         return _LSTM.apply(product, summand, c)  # type: ignore[no-untyped-call]
     h, new, _ = _forward(product, summand, c, keep=False)
     return h, new
+
+
+def ssru(gates: Tensor, candidates: Tensor, c: Tensor) -> Tensor:
+    """Walk an SSRU through all steps; see ``nmtflex.ops.recurrent``."""
+    dtype = precise(gates.dtype)
+    parts = (part.to(dtype).contiguous() for part in (gates, candidates, c))
+    return _SSRU.apply(*parts)  # type: ignore[no-untyped-call]
 
 
 def gate(state: Tensor, word: Tensor | None, v: Tensor, bias: Tensor | None) -> Tensor:
@@ -72,3 +79,26 @@ class _LSTM(torch.autograd.Function):
         grads = grad_h.contiguous(), grad_c.contiguous(), grad_gates, grad_cell
         _run(loops.backward_lstm, gates.numel(), made, *grads)
         return grad_gates, grad_gates, grad_cell
+
+
+class _SSRU(torch.autograd.Function):
+    """The loops, forward and backward."""
+
+    @staticmethod
+    def forward(ctx: Any, gates: Tensor, candidates: Tensor, before: Tensor) -> Tensor:
+        """Return c of every step."""
+        c = torch.empty_like(gates)
+        _run(ssru_loops.ssru, c.numel(), gates, candidates, before, c)
+        ctx.save_for_backward(gates, before, c)
+        return c
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the gradients of gates, candidates and the memory before."""
+        gates, before, c = ctx.saved_tensors
+        walked = ssru_loops.Walked(*(part.numpy() for part in (gates, before, c)))
+        of_gates, of_candidates, of_before = map(torch.empty_like, (gates, gates, before))
+        parts = grads.contiguous(), of_gates, of_candidates, of_before
+        _run(ssru_loops.backward_ssru, c.numel(), walked, *parts)
+        return of_gates, of_candidates, of_before

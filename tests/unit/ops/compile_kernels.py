@@ -15,6 +15,7 @@ from triton.compiler import ASTSource
 
 from nmtflex.ops.attend import triton_backward, triton_loops
 from nmtflex.ops.launch import PART, POSITIONS, UNITS
+from nmtflex.ops.recurrent import triton_loops as recurrent_loops
 from nmtflex.ops.sequence import triton_loops as sequence_loops
 
 KERNELS = {
@@ -28,11 +29,16 @@ KERNELS = {
     "of_keys": triton_backward.of_keys,
     "walk": sequence_loops.walk,
     "backward_walk": sequence_loops.backward_walk,
+    "ssru": recurrent_loops.ssru,
+    "backward_ssru": recurrent_loops.backward_ssru,
 }
 INDICES = {"rows", "start", "stop", "order", "ends", "lengths"}
 SIZES = {"length", "size", "parts", "steps"}
 NUMBERS = {"penalty_spread", "damping_spread", "spread", "tau"}
-MEMORY = {"query", "keys", "values", "context", "grad_context", "total"}  # in the source's format
+MEMORY = {  # in the source's format
+    "query", "keys", "values", "context", "grad_context", "total",
+    "gates", "candidates", "of_gates", "of_candidates",
+}  # fmt: skip
 
 
 def argument_type(name: str, form: str, constants: dict[str, object]) -> str:

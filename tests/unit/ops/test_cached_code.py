@@ -10,12 +10,15 @@ PROGRAM = """
 import hashlib, torch
 from nmtflex.layers.dropout import Dropout
 from nmtflex.ops import sequence
-from nmtflex.ops.recurrent import lstm
+from nmtflex.ops.recurrent import lstm, ssru
 from nmtflex.ops.vocabulary import cross_entropy_rows
 torch.manual_seed(0)
 product, summand, c = (torch.randn(5, width).requires_grad_() for width in (24, 24, 6))
 h, new = lstm(product, summand, c)
 parts = [h, new, *torch.autograd.grad((h * new).sum(), (product, summand, c))]
+gates, candidates = (torch.randn(3, 5, 33).requires_grad_() for _ in range(2))
+walked = ssru(gates, candidates, torch.randn(3, 33))
+parts += [walked, *torch.autograd.grad((walked**2).sum(), (gates, candidates))]
 parts.append(Dropout(0.3)(torch.randn(50, 70)))
 logits = torch.randn(9, 77)
 parts += [*cross_entropy_rows(logits, torch.randn(77), torch.arange(9), 0.1, True), logits]

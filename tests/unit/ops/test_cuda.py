@@ -223,7 +223,7 @@ def test_kernels_compile_for_a_gpu(tmp_path, form, flags):
     assert sizes.keys() == {
         "score", "weigh", "add_parts",
         "of_weights", "of_scores", "of_query", "of_values", "of_keys",
-        "walk", "backward_walk",
+        "walk", "backward_walk", "ssru", "backward_ssru",
     }  # fmt: skip
     assert all(int(size) for size in sizes.values())
 
