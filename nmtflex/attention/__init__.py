@@ -16,6 +16,7 @@ from nmtflex.attention.base import (
 )
 from nmtflex.attention.flexible import FlexibleAttention
 from nmtflex.attention.global_ import GlobalAttention
+from nmtflex.attention.heads import Heads, shown
 from nmtflex.attention.local_m import LocalMAttention
 from nmtflex.attention.local_p import LocalPAttention
 from nmtflex.attention.memory import MemoryAttention
@@ -28,6 +29,7 @@ __all__ = [
     "FlexibleAttention",
     "Glimpse",
     "GlobalAttention",
+    "Heads",
     "Limits",
     "LocalMAttention",
     "LocalPAttention",
@@ -37,4 +39,5 @@ __all__ = [
     "State",
     "Trace",
     "build_attention",
+    "shown",
 ]

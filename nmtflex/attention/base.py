@@ -27,6 +27,7 @@ class Sizes(NamedTuple):
     states: int  # H
     keys: int  # inside the additive score, the gate and the predicted centre
     source_length: int  # longest source of the training data, in tokens
+    scale: float = 1.0  # of dot products: with heads 1 / sqrt(Q), by Vaswani et al., eq. 1
 
 
 class Trace(NamedTuple):
@@ -44,9 +45,11 @@ class Trace(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What a call may skip: an option of the call, never a state of a module."""
+    """What a call may skip, and what its traces show: never a state of a module."""
 
     tau: float = math.inf  # positions with a penalty of tau or more are not computed; inf: all are
+    layer: int | None = None  # of traces, from 0 among the attending ones; None: mean of all
+    head: int | None = None  # of traces, from 0; None: mean of all
 
 
 UNLIMITED = Limits()
@@ -73,13 +76,16 @@ class Attention(nn.Module, ABC):
     aligned: ClassVar[bool] = True  # has weights over source positions
 
     @abstractmethod
-    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Any:
+    def prepare(
+        self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED, keys: Tensor | None = None
+    ) -> Any:
         """Make the memory of a batch.
 
         Args:
-            states: [B, S, H] encoder states.
+            states: [B, S, H] encoder states, of which contexts are sums.
             mask: [B, S], True at real tokens.
             limits: What the steps that read this memory may skip.
+            keys: [B, S, H] what is scored in place of the states; with heads another projection.
 
         Returns:
             Whatever ``forward`` reads of these sentences, a NamedTuple.

@@ -104,7 +104,9 @@ class FlexibleAttention(Attention):
         self.gate = Gate(sizes, config.gate_feedback)
         self.sigma = config.sigma
 
-    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Reach:
+    def prepare(
+        self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED, keys: Tensor | None = None
+    ) -> Reach:
         """Project the keys once a sentence; see ``Attention.prepare``.
 
         Raises:
@@ -112,7 +114,7 @@ class FlexibleAttention(Attention):
         """
         if not limits.tau >= 0:
             raise ValueError(f"a threshold is at least 0, not {limits.tau}")
-        return Reach(read_source(self.score, states, mask), limits.tau)
+        return Reach(read_source(self.score, states, mask, keys), limits.tau)
 
     def feedback(self, embedded: Tensor) -> Tensor:
         """Return the words' side of the gate; see ``Attention.feedback``."""

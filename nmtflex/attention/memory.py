@@ -62,9 +62,11 @@ class MemoryAttention(Attention):
         self.config = config
         self.source_length = sizes.source_length
 
-    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Slots:
+    def prepare(
+        self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED, keys: Tensor | None = None
+    ) -> Slots:
         """Fill the slots; see ``Attention.prepare``."""
-        logits = self.alpha(states)  # [B, S, K]
+        logits = self.alpha(states if keys is None else keys)  # [B, S, K]
         if self.config.position_encoding:
             encoding = position_encoding(mask, self.config.K, self.source_length)
             logits = logits * encoding.to(logits.dtype)

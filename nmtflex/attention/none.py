@@ -37,7 +37,9 @@ class NoAttention(Attention):
         super().__init__()
         self.context_size = 0
 
-    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> NoMemory:
+    def prepare(
+        self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED, keys: Tensor | None = None
+    ) -> NoMemory:
         """Keep nothing."""
         return NoMemory()
 

@@ -23,6 +23,7 @@ class ScoreFunction(nn.Module, ABC):
     """
 
     v: Tensor | None  # [A] of the additive score, None for a dot product
+    scale = 1.0  # of dot products
 
     @abstractmethod
     def keys(self, states: Tensor) -> Tensor:
@@ -30,7 +31,7 @@ class ScoreFunction(nn.Module, ABC):
 
     def queries(self, query: Tensor) -> Tensor:
         """Map decoder states [N, Q] to what is compared with the keys, [N, A]."""
-        return query
+        return query if self.scale == 1.0 else query * self.scale
 
 
 class AdditiveScore(ScoreFunction):
@@ -65,7 +66,7 @@ class GeneralScore(ScoreFunction):
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         self.states = Linear(sizes.states, sizes.query, bias=False)
-        self.v = None
+        self.v, self.scale = None, sizes.scale
 
     def keys(self, states: Tensor) -> Tensor:
         """Return W s."""
@@ -82,7 +83,7 @@ class DotScore(ScoreFunction):
         super().__init__()
         if sizes.query != sizes.states:
             raise ValueError(f"dot scores need Q = H, not {sizes.query} and {sizes.states}")
-        self.v = None
+        self.v, self.scale = None, sizes.scale
 
     def keys(self, states: Tensor) -> Tensor:
         """Return the states themselves."""

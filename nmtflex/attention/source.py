@@ -27,14 +27,18 @@ class SourceAttention(Attention):
         self.context_size = sizes.states
         self.score = build_score(score, sizes)
 
-    def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> Source:
+    def prepare(
+        self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED, keys: Tensor | None = None
+    ) -> Source:
         """Project the keys once a sentence; see ``Attention.prepare``."""
-        return read_source(self.score, states, mask)
+        return read_source(self.score, states, mask, keys)
 
 
-def read_source(score: ScoreFunction, states: Tensor, mask: Tensor) -> Source:
-    """Project the keys of encoder states [B, S, H], once a sentence."""
-    return make_source(score.keys(states), states, mask.sum(1))
+def read_source(
+    score: ScoreFunction, states: Tensor, mask: Tensor, keys: Tensor | None = None
+) -> Source:
+    """Project the keys of encoder states, once a sentence; see ``Attention.prepare``."""
+    return make_source(score.keys(states if keys is None else keys), states, mask.sum(1))
 
 
 def exactly(tensor: Tensor) -> Tensor:

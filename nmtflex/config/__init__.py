@@ -34,8 +34,11 @@ from nmtflex.config.corpus import (
 from nmtflex.config.decoder import (
     BahdanauConfig,
     DecoderConfig,
+    LayeredDecoderConfig,
     LuongConfig,
     RecurrentDecoderConfig,
+    SsruConfig,
+    TransformerDecoderConfig,
 )
 from nmtflex.config.decoding import (
     BatchConfig,
@@ -46,7 +49,7 @@ from nmtflex.config.decoding import (
     SweepConfig,
     ThresholdConfig,
 )
-from nmtflex.config.encoder import RecurrentEncoderConfig
+from nmtflex.config.encoder import RecurrentEncoderConfig, TransformerEncoderConfig
 from nmtflex.config.model import ModelConfig
 from nmtflex.config.old_runs import upgraded
 from nmtflex.config.plot import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from nmtflex.config.base import MOST_UNITS, Opt, Variant
+from nmtflex.config.base import MOST_UNITS, Kinds, Opt, Variant
 
 if TYPE_CHECKING:
     from nmtflex.config.model import ModelConfig
@@ -43,13 +43,22 @@ class ScoredConfig(AttentionConfig):
 
     score: Annotated[
         Literal["additive", "general", "dot"],
-        Opt("Score function: additive (Bahdanau; used in both papers), general or dot (Luong)."),
+        Opt(
+            "Score function: additive (Bahdanau; used in both papers), general or dot (Luong; "
+            "scaled by the size of a head with --decoder ssru or transformer, where dot is the "
+            "default)."
+        ),
     ] = "additive"
 
     @property
     def has_hidden_units(self) -> bool:
         """The additive score has hidden units."""
         return self.score == "additive"
+
+    @classmethod
+    def usual(cls, kinds: Kinds) -> dict[str, Any]:
+        """Return the score function that is usual in the decoder."""
+        return {"score": getattr(kinds.get("decoder"), "usual_score", "additive")}
 
     def in_words(self) -> str:
         """Include the score function."""
@@ -59,7 +68,7 @@ class ScoredConfig(AttentionConfig):
         """Dot products need vectors of equal size."""
         states, size = model.encoder.states_size, model.decoder.decoder_size
         faults = AttentionConfig.faults_in(self, model)
-        if self.score == "dot" and size != states:
+        if self.score == "dot" and size != states and not model.decoder.heads:
             faults.append(
                 f"--score dot needs --decoder-size {states}, the size of an encoder state, not "
                 f"{size}; or use --score general"

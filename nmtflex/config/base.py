@@ -203,8 +203,8 @@ class Config:
         for name, kind in kinds.items():
             own = {key: value for key, value in given.items() if key in options_of(kind)}
             ready = fields.get(name)
-            if isinstance(ready, Variant):
-                own = Config.to_dict(ready) | own
+            known = Config.to_dict(ready) if isinstance(ready, Variant) else kind.usual(kinds)
+            own = known | own
             fields[name] = kind.from_dict(own)
         return cls(**fields)
 
@@ -388,6 +388,11 @@ class Variant(Config):
         ``given`` holds the options given for kinds, ``others`` the choices of earlier families.
         """
         return kind
+
+    @classmethod
+    def usual(cls, kinds: Kinds) -> dict[str, Any]:
+        """Return defaults of this kind that depend on the kinds of the other families."""
+        return {}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types with the ``kind`` first."""

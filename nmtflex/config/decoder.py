@@ -4,19 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from nmtflex.config.base import MOST_UNITS, Kinds, Opt, Variant
+from nmtflex.config.base import MOST_UNITS, Kinds, Opt, Variant, increasing
+from nmtflex.config.transformer import (
+    AttentionDropout,
+    FfnDropout,
+    PreNorm,
+    heads_fault,
+    size_fault,
+)
+
+if TYPE_CHECKING:
+    from nmtflex.config.model import ModelConfig
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DecoderConfig(Variant):
     """Options of a decoder; one subclass each."""
 
+    usual_score: ClassVar[str] = "additive"
+
     decoder_size: Annotated[
         int, Opt("Units per decoder layer (Shu and Nakayama: 1000).", ge=1, le=MOST_UNITS)
     ] = 256
-    decoder_layers: Annotated[int, Opt("Decoder layers (Britz et al.: 2).", ge=1, le=1000)] = 1
+    decoder_layers: Annotated[
+        int,
+        Opt(
+            "Decoder layers (default 1, ssru and transformer 2; Britz et al.: 2, Vaswani et al.: "
+            "6).",
+            ge=1,
+            le=1000,
+        ),
+    ] = 1
 
     @classmethod
     def kind_for(cls, kind: str, given: Collection[str], others: Kinds) -> str:
@@ -26,6 +46,15 @@ class DecoderConfig(Variant):
     def output_size(self, context_size: int) -> int:
         """Return the size of the vector that predicts a word, given that of a context."""
         return self.decoder_size
+
+    @property
+    def heads(self) -> int:
+        """Attention heads per layer; 0 if attention reads states without projecting them."""
+        return 0
+
+    def faults_in(self, model: ModelConfig) -> list[str]:
+        """Return conflicts between this decoder and the rest of the model."""
+        return []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,3 +95,92 @@ class LuongConfig(RecurrentDecoderConfig):
     def output_size(self, context_size: int) -> int:
         """Without the tanh layer, add the size of the context."""
         return self.decoder_size + (0 if self.attentional else context_size)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LayeredDecoderConfig(DecoderConfig):
+    """Options of decoders of residual layers, each with attention and a feed-forward layer."""
+
+    usual_score: ClassVar[str] = "dot"
+
+    decoder_layers: Annotated[int, Opt("Decoder layers.", ge=1, le=1000)] = 2
+    decoder_heads: Annotated[
+        int,
+        Opt(
+            "Heads of the attention mechanism, and of self-attention, per decoder layer (Vaswani et "
+            "al.: 8).",
+            ge=1,
+            le=1000,
+        ),
+    ] = 8
+    decoder_ffn: Annotated[
+        int,
+        Opt(
+            "Hidden units of the decoder's feed-forward layers; 0 for none (Vaswani et al.: 2048).",
+            ge=0,
+            le=MOST_UNITS,
+        ),
+    ] = 1024
+    pre_norm: PreNorm = False
+    ffn_dropout: FfnDropout = 0.0
+    attending_layers: Annotated[
+        str,
+        Opt("Decoder layers that attend to the source, from 1, such as 2 or 1,3 (default all)."),
+    ] = ""
+
+    @property
+    def heads(self) -> int:
+        """Attention heads per layer."""
+        return self.decoder_heads
+
+    @property
+    def attending(self) -> list[int]:
+        """The layers that attend to the source, from 0."""
+        if not self.attending_layers:
+            return list(range(self.decoder_layers))
+        return [int(number) - 1 for number in self.attending_layers.split(",")]
+
+    def validate(self) -> list[str]:
+        """Check that the attending layers exist."""
+        flag, text = "--attending-layers", self.attending_layers
+        if not text:
+            return []
+        if faults := increasing(flag, text):
+            return faults
+        if self.attending[-1] < self.decoder_layers:
+            return []
+        return [
+            f"{flag} {text}: there is no layer {self.attending[-1] + 1} in a decoder of "
+            f"--decoder-layers {self.decoder_layers}"
+        ]
+
+    def faults_in(self, model: ModelConfig) -> list[str]:
+        """Heads share the units of a layer, and the first layer reads embeddings."""
+        size, heads = self.decoder_size, self.decoder_heads
+        faults = [
+            *heads_fault("--decoder-heads", heads, "--decoder-size", size),
+            *size_fault(
+                f"--decoder {self.kind}", "--decoder-size", size, model.embedding_size
+            ),
+        ]
+        if model.attention_size % heads:
+            faults.append(
+                f"--decoder-heads {heads} must divide --attention-size {model.attention_size}"
+            )
+        return faults
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SsruConfig(LayeredDecoderConfig):
+    """Options of the decoder of SSRU layers (Kim et al. 2019)."""
+
+    kind: ClassVar[str] = "ssru"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TransformerDecoderConfig(LayeredDecoderConfig):
+    """Options of the transformer decoder (Vaswani et al. 2017)."""
+
+    kind: ClassVar[str] = "transformer"
+
+    attention_dropout: AttentionDropout = 0.0

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from nmtflex.config.base import MOST_UNITS, Opt, Variant
+from nmtflex.config.transformer import (
+    AttentionDropout,
+    FfnDropout,
+    PreNorm,
+    heads_fault,
+    size_fault,
+)
+
+if TYPE_CHECKING:
+    from nmtflex.config.model import ModelConfig
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,12 +26,23 @@ class EncoderConfig(Variant):
         int,
         Opt("Units per encoder layer and direction (Shu and Nakayama: 1000).", ge=1, le=MOST_UNITS),
     ] = 256
-    encoder_layers: Annotated[int, Opt("Encoder layers (Britz et al.: 2).", ge=1, le=1000)] = 1
+    encoder_layers: Annotated[
+        int,
+        Opt(
+            "Encoder layers (default 1, transformer 6; Britz et al.: 2, Vaswani et al.: 6).",
+            ge=1,
+            le=1000,
+        ),
+    ] = 1
 
     @property
     def states_size(self) -> int:
         """Size of an encoder state, H."""
         return self.encoder_size
+
+    def faults_in(self, model: ModelConfig) -> list[str]:
+        """Return conflicts between this encoder and the rest of the model."""
+        return []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,3 +59,36 @@ class RecurrentEncoderConfig(EncoderConfig):
     def states_size(self) -> int:
         """Size of an encoder state: both directions together."""
         return 2 * self.encoder_size
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TransformerEncoderConfig(EncoderConfig):
+    """Options of the transformer encoder (Vaswani et al. 2017)."""
+
+    kind: ClassVar[str] = "transformer"
+
+    encoder_layers: Annotated[int, Opt("Encoder layers.", ge=1, le=1000)] = 6
+    encoder_heads: Annotated[
+        int, Opt("Self-attention heads per encoder layer (Vaswani et al.: 8).", ge=1, le=1000)
+    ] = 8
+    encoder_ffn: Annotated[
+        int,
+        Opt(
+            "Hidden units of the encoder's feed-forward layers (Vaswani et al.: 2048).",
+            ge=1,
+            le=MOST_UNITS,
+        ),
+    ] = 1024
+    pre_norm: PreNorm = False
+    ffn_dropout: FfnDropout = 0.0
+    attention_dropout: AttentionDropout = 0.0
+
+    def faults_in(self, model: ModelConfig) -> list[str]:
+        """Heads share the units of a layer, and the first layer reads embeddings."""
+        size, heads = self.encoder_size, self.encoder_heads
+        return [
+            *heads_fault("--encoder-heads", heads, "--encoder-size", size),
+            *size_fault(
+                "--encoder transformer", "--encoder-size", size, model.embedding_size
+            ),
+        ]

@@ -16,13 +16,14 @@ class ModelConfig(Config):
     """Model."""
 
     attention: Annotated[AttentionConfig, Opt("Attention mechanism.")] = GlobalConfig()
-    encoder: Annotated[EncoderConfig, Opt("Encoder.")] = RecurrentEncoderConfig()
+    encoder: Annotated[EncoderConfig, Opt("Encoder: recurrent (bidirectional LSTM or GRU) or transformer.")] = RecurrentEncoderConfig()
     decoder: Annotated[
         DecoderConfig,
         Opt(
             "bahdanau: the context is computed from the previous state and fed into the cell; "
-            "luong: it is computed from the new state, after the cell (default bahdanau; luong "
-            "for memory attention)."
+            "luong: it is computed from the new state, after the cell; ssru and transformer: "
+            "residual layers whose attention has heads (default bahdanau; luong for memory "
+            "attention)."
         ),
     ] = DecoderConfig()
     embedding_size: Annotated[
@@ -31,8 +32,8 @@ class ModelConfig(Config):
     attention_size: Annotated[
         int,
         Opt(
-            "Hidden units of the additive score, the gate and the predicted centre; 0 uses the "
-            "decoder size.",
+            "Hidden units of the additive score, the gate and the predicted centre, of all heads "
+            "together; 0 uses the decoder size.",
             ge=0,
             le=MOST_UNITS,
         ),
@@ -54,7 +55,12 @@ class ModelConfig(Config):
     ] = "none"
     dropout: Annotated[
         float,
-        Opt("Dropout probability on the input of each recurrent cell, in training.", ge=0, lt=1),
+        Opt(
+            "Dropout probability in training: on the input of each recurrent cell; in transformer "
+            "and SSRU layers on the embeddings and on the output of each sublayer.",
+            ge=0,
+            lt=1,
+        ),
     ] = 0.2
     output_dropout: Annotated[
         float, Opt("Dropout probability on the vector that predicts a word.", ge=0, lt=1)
@@ -69,8 +75,8 @@ class ModelConfig(Config):
 
     @property
     def key_size(self) -> int:
-        """Hidden units of the additive score, the gate and the predicted centre."""
-        return self.attention_size or self.decoder.decoder_size
+        """Hidden units of the additive score, the gate and the predicted centre, per head."""
+        return (self.attention_size or self.decoder.decoder_size) // (self.decoder.heads or 1)
 
     @property
     def output_size(self) -> int:
@@ -80,7 +86,11 @@ class ModelConfig(Config):
 
     def validate(self) -> list[str]:
         """Check rules that involve several options."""
-        faults = self.attention.faults_in(self)
+        faults = [
+            *self.encoder.faults_in(self),
+            *self.decoder.faults_in(self),
+            *self.attention.faults_in(self),
+        ]
         if self.tie_embeddings != "none" and self.output_size != self.embedding_size:
             faults.append(
                 f"--tie-embeddings {self.tie_embeddings} needs an output layer with "

@@ -33,8 +33,8 @@ class Linear(nn.Linear):
         return super().forward(rounded(rows))[: len(rows)].view(*x.shape[:-1], self.out_features)
 
 
-class Product(nn.Linear):
-    """x W^T + b, as in ``nn.Linear``; ``model.inference`` gives it a faster way."""
+class Product(Linear):
+    """x W^T + b, as in ``Linear``; ``model.inference`` gives it a faster way."""
 
     fast: Fast | None = None  # for a weight that will not change
     shared: Tensor | None = None  # W within ``one_gradient``
@@ -42,7 +42,8 @@ class Product(nn.Linear):
     def forward(self, x: Tensor) -> Tensor:
         """Return x W^T + b: [.., C] to [.., O]."""
         if self.fast is not None:
-            return self.fast(x, self.bias)
+            rows = self.fast(x.flatten(0, -2), self.bias)
+            return rows.view(*x.shape[:-1], self.out_features)
         if self.shared is None:
             return super().forward(x)
         product = self.bare(x)
@@ -58,6 +59,20 @@ class Product(nn.Linear):
             return x @ self.weight.t()
         room = room_for_logits(x, len(x), len(self.weight))
         return torch.mm(x, self.weight.t(), out=room)
+
+
+def glorot(product: Product, outputs: int = 1) -> Product:
+    """Draw a product's weights as Glorot and Bengio (2010) do, uniformly; return it.
+
+    Args:
+        product: Its bias, if any, becomes 0.
+        outputs: How many matrices of equal height its weight stacks, each drawn by itself.
+    """
+    for matrix in product.weight.detach().chunk(outputs):
+        nn.init.xavier_uniform_(matrix)
+    if product.bias is not None:
+        nn.init.zeros_(product.bias)
+    return product
 
 
 @contextlib.contextmanager

@@ -10,22 +10,30 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from nmtflex.attention import Sizes, build_attention
+from nmtflex.attention import Heads, Sizes, build_attention
 from nmtflex.config import (
     BahdanauConfig,
+    LayeredDecoderConfig,
     LuongConfig,
     ModelConfig,
     RecurrentDecoderConfig,
     RecurrentEncoderConfig,
+    TransformerDecoderConfig,
+    TransformerEncoderConfig,
 )
 from nmtflex.layers.cells import Stack
 from nmtflex.layers.embedding import Embedding
+from nmtflex.layers.feed_forward import FeedForward
 from nmtflex.layers.output import OutputLayer
+from nmtflex.layers.self_attention import CausalSelfAttention
+from nmtflex.layers.ssru import Ssru
 from nmtflex.model.decoders.bahdanau import BahdanauDecoder, DeepOutput
 from nmtflex.model.decoders.base import Decoder
+from nmtflex.model.decoders.layered import DecoderLayer, LayeredDecoder, Mixer
 from nmtflex.model.decoders.luong import LuongDecoder
 from nmtflex.model.encoders.base import Encoder
 from nmtflex.model.encoders.recurrent import RecurrentEncoder
+from nmtflex.model.encoders.transformer import TransformerEncoder
 from nmtflex.model.seq2seq import Seq2Seq
 
 
@@ -71,6 +79,8 @@ def _build_encoder(config: ModelConfig, embedding: Embedding) -> Encoder:
         return RecurrentEncoder(
             embedding, own.cell, own.encoder_size, own.encoder_layers, config.dropout
         )
+    if isinstance(own, TransformerEncoderConfig):
+        return TransformerEncoder(embedding, own, config.dropout)
     raise ValueError(f"no encoder for {own}")
 
 
@@ -78,6 +88,8 @@ def _build_decoder(config: ModelConfig, states_size: int, source_length: int) ->
     """Build the decoder that the options name, for encoder states of ``states_size`` units."""
     own, width, size = config.decoder, config.embedding_size, config.decoder.decoder_size
     sizes = Sizes(size, width, states_size, config.key_size, source_length)
+    if isinstance(own, LayeredDecoderConfig):
+        return _build_layered(config, own, sizes)
     attention = build_attention(config.attention, sizes)
     context_size = attention.context_size
 
@@ -99,6 +111,27 @@ def _build_decoder(config: ModelConfig, states_size: int, source_length: int) ->
             fed_size,
         )
     raise ValueError(f"no decoder for {own}")
+
+
+def _build_layered(config: ModelConfig, own: LayeredDecoderConfig, sizes: Sizes) -> LayeredDecoder:
+    """Build a decoder of residual layers."""
+    size = own.decoder_size
+
+    def mixer() -> Mixer:
+        if isinstance(own, TransformerDecoderConfig):
+            return CausalSelfAttention(size, own.decoder_heads, own.attention_dropout)
+        return Ssru(size)
+
+    def layer(number: int) -> DecoderLayer:
+        attends = number in own.attending
+        attention = Heads(config.attention, sizes, own.decoder_heads) if attends else None
+        hidden = own.decoder_ffn
+        feed_forward = FeedForward(size, hidden, own.ffn_dropout) if hidden else None
+        around = own.pre_norm, config.dropout
+        return DecoderLayer(size, mixer(), attention, feed_forward, *around)
+
+    layers = [layer(number) for number in range(own.decoder_layers)]
+    return LayeredDecoder(layers, sizes.states, size, own.pre_norm, config.dropout)
 
 
 @contextlib.contextmanager

@@ -79,12 +79,12 @@ class Seq2Seq(nn.Module):
     @property
     def gated(self) -> bool:
         """Whether attention has a gate: it can be finetuned, and takes a threshold."""
-        return self.decoder.attention.gated
+        return self.decoder.mechanisms()[0].gated
 
     @property
     def aligned(self) -> bool:
         """Whether attention has weights over source positions."""
-        return self.decoder.attention.aligned
+        return self.decoder.mechanisms()[0].aligned
 
     def limited(self, limits: Limits) -> Limited:
         """Return a view of the model that encodes under limits and shares its weights."""
@@ -202,21 +202,26 @@ class Seq2Seq(nn.Module):
             raise ValueError(f"beta {beta} weighs a gate, and the attention has none")
         return Loss(objective, plain, len(references), len(source), gate)
 
+    @property
+    def attending(self) -> int:
+        """How often a step attends: heads times attending layers."""
+        return self.decoder.heads * len(self.decoder.mechanisms())
+
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the attention scores that ``encode`` computes for sources of ``lengths`` [B]."""
-        return self.decoder.attention.encoding_computations(lengths)
+        mechanisms = self.decoder.mechanisms()
+        return self.decoder.heads * sum(part.encoding_computations(lengths) for part in mechanisms)
 
     def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
         """Return the methods in which decoding spends its time, by part, for a stopwatch.
 
-        The encoder's has what attention prepares once a sentence, and the recurrent cell's what the
-        previous word brings into it.
+        The encoder's has what attention prepares once a sentence, and the embedding's what the
+        previous word contributes to a step.
         """
-        decoder = self.decoder
         return {
             "encoder": [(self, "encode")],
-            "attention": [(decoder.attention, "forward")],
-            "recurrent cell": [(self, "words"), (decoder.stack, "forward")],
+            "embedding": [(self, "words")],
+            **self.decoder.parts(),
             "output layer": [(self.output, "log_probs"), (self.output, "best_words")],
         }
 

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from nmtflex.attention import Attention, State
 from nmtflex.layers.cells import Stack
 from nmtflex.layers.linear import Linear, Product
-from nmtflex.model.decoders.base import Decoder, Step, Words
+from nmtflex.model.decoders.base import Step, Words
+from nmtflex.model.decoders.recurrent import RecurrentDecoder
 
 
 class DeepOutput(nn.Module):
@@ -40,7 +41,7 @@ class DeepOutput(nn.Module):
         return joined.unflatten(1, (-1, 2)).amax(2)
 
 
-class BahdanauDecoder(Decoder):
+class BahdanauDecoder(RecurrentDecoder):
     """Attend with the old state, feed the context into the cell, predict from the new state.
 
     Shu and Nakayama, section 4.1, after Bahdanau, Cho and Bengio (2015)::

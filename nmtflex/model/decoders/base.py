@@ -3,12 +3,12 @@
 Legend: N hypotheses (or sentences in training), E embedding units, D decoder units, C context
 units, G gate units and whatever else a word contributes to a step, O output units.
 
-The state is a flat tuple of tensors [N, ...]: the cells' parts from the bottom layer up, then what
-the decoder feeds itself, then the attention mechanism's own. The search reorders its rows.
+The state is a flat tuple of tensors [N, ...], whose rows the search reorders.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtflex.attention import UNLIMITED, Attention, Limits, State, Trace
-from nmtflex.layers.cells import Stack
-from nmtflex.layers.linear import Linear, one_gradient
+from nmtflex.layers.linear import one_gradient
 from nmtflex.model.encoders.base import Encoded
 
 
@@ -45,58 +44,61 @@ class Step(NamedTuple):
 
 
 class Decoder(nn.Module, ABC):
-    """Base of the decoders: cells, attention, and a start from the encoder's summary.
+    """Base of the decoders.
 
     Args:
-        stack: The cells.
-        attention: The mechanism.
-        summary_size: Units of the encoder's summary.
         size: D.
         output_size: O, units of the vector that predicts a word.
+        word_size: G, units that a word contributes to a step besides the mechanism's feedback.
     """
 
-    def __init__(
-        self, stack: Stack, attention: Attention, summary_size: int, size: int, output_size: int
-    ) -> None:
-        super().__init__()
-        self.stack = stack
-        self.attention = attention
-        self.output_size = output_size
-        self.word_size = stack.embedding_gates.out_features  # G
-        self.bridge = Linear(summary_size, stack.state_size * size)
+    heads = 1  # of each attending layer
 
+    def __init__(self, size: int, output_size: int, word_size: int) -> None:
+        super().__init__()
+        self.size = size
+        self.output_size = output_size
+        self.word_size = word_size
+
+    @abstractmethod
+    def mechanisms(self) -> list[Attention]:
+        """Return the attention mechanism of each attending layer, from the bottom."""
+
+    @abstractmethod
+    def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
+        """Return the methods in which a step spends its time, by part, for a stopwatch."""
+
+    @abstractmethod
     def start(self, encoded: Encoded, limits: Limits = UNLIMITED) -> tuple[Any, State]:
         """Return the memory of a batch and the state before the first step, one row per sentence.
-
-        Each part of the cells' state is tanh(W summary).
 
         Args:
             encoded: A batch of sources.
             limits: What the steps may skip.
 
         Raises:
-            ValueError: There is a threshold, and the attention mechanism has no penalty.
+            ValueError: There is a threshold, and the attention mechanism has no penalty; or traces
+                are asked for of a layer or a head that does not exist.
         """
-        if limits != UNLIMITED and not self.attention.gated:
+
+    def check(self, limits: Limits) -> None:
+        """Raise ``ValueError`` if limits do not fit; see ``start``."""
+        mechanisms = self.mechanisms()
+        if limits.tau < math.inf and not mechanisms[0].gated:
             raise ValueError(
-                f"{type(self.attention).__name__} has no penalty to compare with {limits.tau}"
+                f"{type(mechanisms[0]).__name__} has no penalty to compare with {limits.tau}"
             )
-        memory = self.attention.prepare(encoded.states, encoded.mask, limits)
-        parts = torch.tanh(self.bridge(encoded.summary)).chunk(self.stack.state_size, dim=1)
-        attending = self.attention.start(encoded.states)
-        return memory, (*parts, *self.start_fed(encoded), *attending)
+        for asked, count in ((limits.layer, len(mechanisms)), (limits.head, self.heads)):
+            if asked is not None and not 0 <= asked < count:
+                raise ValueError(f"no {asked} among {count} attending layers or heads: {limits}")
 
-    def start_fed(self, encoded: Encoded) -> State:
-        """Return what the decoder feeds itself before the first step: nothing by default."""
-        return ()
-
+    @abstractmethod
     def words(self, embedded: Tensor) -> Words:
         """Return what words contribute to a step, for one step, all steps or all words.
 
         Args:
             embedded: [.., E].
         """
-        return Words(self.stack.input_gates(embedded), self.attention.feedback(embedded))
 
     @abstractmethod
     def step(

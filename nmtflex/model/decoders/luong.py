@@ -10,11 +10,12 @@ from torch import Tensor
 from nmtflex.attention import Attention, State
 from nmtflex.layers.cells import Stack
 from nmtflex.layers.linear import Product
-from nmtflex.model.decoders.base import Decoder, Step, Words
+from nmtflex.model.decoders.base import Step, Words
+from nmtflex.model.decoders.recurrent import RecurrentDecoder
 from nmtflex.model.encoders.base import Encoded
 
 
-class LuongDecoder(Decoder):
+class LuongDecoder(RecurrentDecoder):
     """Advance the cell first, attend with the new state, predict from both.
 
     Luong, Pham and Manning (2015), section 3, eq. 5-6 and 3.3; Britz, Guan and Luong (2017), eq.

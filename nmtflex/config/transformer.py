@@ -1,0 +1,43 @@
+"""Options that transformer encoders and the decoders of their kind share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from nmtflex.config.base import Opt
+
+AttentionDropout = Annotated[
+    float,
+    Opt("Dropout probability on the weights of self-attention.", ge=0, lt=1),
+]
+
+PreNorm = Annotated[
+    bool,
+    Opt(
+        "Normalise the input of each sublayer, which deep stacks need, instead of the sum after it "
+        "(Vaswani et al.; Marian)."
+    ),
+]
+
+FfnDropout = Annotated[
+    float,
+    Opt("Dropout probability on the hidden units of feed-forward layers.", ge=0, lt=1),
+]
+
+
+def heads_fault(flag: str, heads: int, size_flag: str, size: int) -> list[str]:
+    """Return a fault if heads do not divide the units of a layer."""
+    if size % heads == 0:
+        return []
+    fitting = [count for count in range(1, size + 1) if size % count == 0]
+    near = min(fitting, key=lambda count: abs(count - heads))
+    return [f"{flag} {heads} must divide {size_flag} {size}; use {flag} {near}"]
+
+
+def size_fault(what: str, size_flag: str, size: int, embedding_size: int) -> list[str]:
+    """Return a fault if a stack of layers differs in units from the embeddings it reads."""
+    if size == embedding_size:
+        return []
+    return [
+        f"{what} needs --embedding-size {size}, the same as {size_flag}, not {embedding_size}"
+    ]

@@ -1,0 +1,33 @@
+"""Sinusoidal positions."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from nmtflex.ops.tensors import precise
+
+
+def sinusoids(positions: Tensor, size: int, dtype: torch.dtype) -> Tensor:
+    """Return the encodings of positions that count from 0: [..] to [.., D].
+
+    Vaswani et al. (2017), https://arxiv.org/abs/1706.03762, section 3.5, for i from 0::
+
+        PE[pos, 2 i]     = sin(pos / 10000^(2 i / D))
+        PE[pos, 2 i + 1] = cos(pos / 10000^(2 i / D))
+
+    Departure: all sines come first, then all cosines, as in most programs; the weights that read
+    them do not care. They exist for any position.
+
+    Args:
+        positions: Of any shape, integers.
+        size: D; where it is odd, the last sine has no cosine.
+        dtype: Format of the result.
+    """
+    exact = precise(dtype)
+    half = (size + 1) // 2
+    steps = torch.arange(half, dtype=exact, device=positions.device)
+    angles = positions.unsqueeze(-1).to(exact) * torch.exp(steps * (-2 * math.log(1e4) / size))
+    return torch.cat([angles.sin(), angles.cos()[..., : size - half]], dim=-1).to(dtype)

@@ -1,0 +1,234 @@
+"""Decoders of residual layers: SSRU or masked self-attention, attention, feed-forward.
+
+Legend as in ``base``; the state is the number of the step [N], then the parts of the layers' mixers
+from the bottom up, then those of their attention mechanisms, [N, h, ...] each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+from nmtflex.attention import UNLIMITED, Attention, Glimpse, Limits, State
+from nmtflex.attention.heads import HeadMemory, Heads, shown
+from nmtflex.layers.dropout import Dropout
+from nmtflex.layers.feed_forward import FeedForward
+from nmtflex.layers.linear import Linear
+from nmtflex.layers.positions import sinusoids
+from nmtflex.layers.residual import Residual
+from nmtflex.layers.self_attention import CausalSelfAttention
+from nmtflex.layers.ssru import Ssru
+from nmtflex.model.decoders.base import Decoder, Step, Words
+from nmtflex.model.encoders.base import Encoded
+
+Mixer = Ssru | CausalSelfAttention  # what lets a step see the steps before
+
+
+class DecoderLayer(nn.Module):
+    """Up to three sublayers, each with a residual connection and layer norm.
+
+    Args:
+        size: D.
+        mixer: Of the steps so far.
+        attention: To the source, or None.
+        feed_forward: Or None.
+        pre_norm: Whether the norms come before the sublayers.
+        dropout: Share of each sublayer's outputs dropped in training.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        mixer: Mixer,
+        attention: Heads | None,
+        feed_forward: FeedForward | None,
+        pre_norm: bool,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.mixer, self.attention, self.feed_forward = mixer, attention, feed_forward
+        self.around_mixer = Residual(size, pre_norm, dropout)
+        if attention is not None:
+            self.around_attention = Residual(size, pre_norm, dropout)
+        if feed_forward is not None:
+            self.around_feed_forward = Residual(size, pre_norm, dropout)
+
+    def mix(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Advance the mixer's sublayer by one step: x [N, D]."""
+        y, state = self.mixer.step(self.around_mixer.enter(x), state)
+        return self.around_mixer.leave(x, y), state
+
+    def mix_all(self, x: Tensor, state: State) -> Tensor:
+        """Advance the mixer's sublayer by all steps: x [B, T, D]."""
+        y = self.mixer.sequence(self.around_mixer.enter(x), state)
+        return self.around_mixer.leave(x, y)
+
+    def feed(self, x: Tensor) -> Tensor:
+        """Return the result [.., D] of the feed-forward sublayer, or x if there is none."""
+        if self.feed_forward is None:
+            return x
+        y = self.feed_forward(self.around_feed_forward.enter(x))
+        return self.around_feed_forward.leave(x, y)
+
+
+class LayeredMemory(NamedTuple):
+    """A batch's source, for all layers."""
+
+    attending: tuple[HeadMemory, ...]  # one per attending layer
+    summary: Tensor | None  # [B, D], added to every input if no layer has a context
+    limits: Limits
+
+
+class LayeredDecoder(Decoder):
+    """Residual layers over embeddings with positions.
+
+    With masked self-attention it is the decoder of Vaswani et al. (2017),
+    https://arxiv.org/abs/1706.03762, section 3.1; with SSRU in its place that of Kim et al. (2019),
+    https://aclanthology.org/D19-5632. The query of an attending sublayer is its input.
+
+    Departure: with ``--attention none`` the source enters as the encoder's summary, which a product
+    adds to every input.
+
+    Args:
+        layers: From the bottom.
+        summary_size: Units of the encoder's summary.
+        size: D.
+        pre_norm: Whether the layers normalise their inputs, so that the last sum needs a norm.
+        dropout: Share of embeddings dropped in training.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[DecoderLayer],
+        summary_size: int,
+        size: int,
+        pre_norm: bool,
+        dropout: float,
+    ) -> None:
+        super().__init__(size, size, size)
+        self.layers = nn.ModuleList(layers)
+        self.norm = nn.LayerNorm(size) if pre_norm else None
+        self.dropout = Dropout(dropout)
+        attends = self.mechanisms()[0].context_size > 0
+        self.summary = None if attends else Linear(summary_size, size)
+        self.heads = self._attentions()[0].heads
+
+    def _attentions(self) -> list[Heads]:
+        return [layer.attention for layer in self._layers() if layer.attention is not None]
+
+    def _layers(self) -> Iterator[DecoderLayer]:
+        return iter(cast("Sequence[DecoderLayer]", self.layers))
+
+    def mechanisms(self) -> list[Attention]:
+        """Return the mechanism of each attending layer; see ``Decoder.mechanisms``."""
+        return [heads.mechanism for heads in self._attentions()]
+
+    def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
+        """Return attention, mixers and feed-forward layers; see ``Decoder.parts``."""
+        layers = list(self._layers())
+        recurrent = isinstance(layers[0].mixer, Ssru)
+        return {
+            "attention": [(heads, "forward") for heads in self._attentions()],
+            "SSRU" if recurrent else "self-attention": [(layer, "mix") for layer in layers],
+            "feed-forward": [(layer, "feed") for layer in layers],
+        }
+
+    def start(self, encoded: Encoded, limits: Limits = UNLIMITED) -> tuple[LayeredMemory, State]:
+        """Start every mixer with nothing; see ``Decoder.start``."""
+        self.check(limits)
+        states, mask, _, source = encoded
+        attentions = self._attentions()
+        attending = tuple(heads.prepare(states, mask, limits) for heads in attentions)
+        summary = None if self.summary is None else self.summary(source)
+        first = source.new_zeros(len(source), self.size)
+        state: State = (torch.zeros(len(source), dtype=torch.long, device=source.device),)
+        for layer in self._layers():
+            state += layer.mixer.start(first)
+        for heads in attentions:
+            state += heads.start(states)
+        return LayeredMemory(attending, summary, limits), state
+
+    def words(self, embedded: Tensor) -> Words:
+        """Return the embeddings, and what words contribute to each attending layer."""
+        feedback = [heads.feedback(embedded) for heads in self._attentions()]
+        return Words(embedded, torch.cat(feedback, dim=-1))
+
+    def step(
+        self,
+        memory: LayeredMemory,
+        rows: Tensor | None,
+        state: State,
+        words: Words,
+        trace: bool = False,
+    ) -> Step:
+        """Advance one step; see ``Decoder.step``."""
+        mixers, attending = self._split(state)
+        feedback = words.feedback.chunk(len(attending), dim=1)
+        summary = memory.summary
+        if summary is not None and rows is not None:
+            summary = summary.index_select(0, rows)
+        x = self._enter(words.gates, state[0], summary)
+        after: State = (state[0] + 1,)
+        glimpses: list[Glimpse] = []
+        for layer, own in zip(self._layers(), mixers, strict=True):
+            x, mixed = layer.mix(x, own)
+            after += mixed
+            if layer.attention is not None:
+                at = len(glimpses)
+                query, source = layer.around_attention.enter(x), memory.attending[at]
+                seen = layer.attention(query, feedback[at], source, rows, attending[at], trace)
+                x = layer.around_attention.leave(x, seen.context)
+                glimpses.append(seen)
+            x = layer.feed(x)
+        after += tuple(part for seen in glimpses for part in seen.state)
+        traces = [seen.trace for seen in glimpses if seen.trace is not None]
+        gate = _mean([seen.gate for seen in glimpses])
+        return Step(self._leave(x), after, gate, shown(traces, memory.limits) if trace else None)
+
+    def sequence(
+        self, memory: LayeredMemory, state: State, embedded: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """Run over given words, every layer in all steps at once; see ``Decoder.sequence``."""
+        mixers, attending = self._split(state)
+        numbers = state[0].unsqueeze(1) + torch.arange(embedded.shape[1], device=embedded.device)
+        summary = None if memory.summary is None else memory.summary.unsqueeze(1)
+        x = self._enter(embedded, numbers, summary)
+        gates: list[Tensor | None] = []
+        for layer, own in zip(self._layers(), mixers, strict=True):
+            x = layer.mix_all(x, own)
+            if layer.attention is not None:
+                at = len(gates)
+                query, words = layer.around_attention.enter(x), layer.attention.feedback(embedded)
+                source, before = memory.attending[at], attending[at]
+                contexts, gate = layer.attention.sequence(query, words, source, before)
+                x = layer.around_attention.leave(x, contexts)
+                gates.append(gate)
+            x = layer.feed(x)
+        return self._leave(x), _mean(gates)
+
+    def _split(self, state: State) -> tuple[list[State], list[State]]:
+        """Return the states of the layers' mixers, and of their attention mechanisms."""
+        size = next(self._layers()).mixer.state_size
+        bound = 1 + size * len(self.layers)
+        count = len(self._attentions())
+        each = (len(state) - bound) // count
+        mixers = [state[first : first + size] for first in range(1, bound, size)]
+        return mixers, [state[bound + at * each : bound + (at + 1) * each] for at in range(count)]
+
+    def _enter(self, embedded: Tensor, numbers: Tensor, summary: Tensor | None) -> Tensor:
+        """Return what the first layer reads: words [.., D] at the steps ``numbers`` [..]."""
+        x = embedded + sinusoids(numbers, self.size, embedded.dtype)
+        return self.dropout(x if summary is None else x + summary)
+
+    def _leave(self, x: Tensor) -> Tensor:
+        """Return output vectors of what the last layer made."""
+        return x if self.norm is None else self.norm(x)
+
+
+def _mean(gates: Sequence[Tensor | None]) -> Tensor | None:
+    """Return the mean gate of the attending layers, or None if there is no gate."""
+    found = [gate for gate in gates if gate is not None]
+    return torch.stack(found).mean(0) if found else None

@@ -1,0 +1,82 @@
+"""The transformer encoder: embeddings with positions, then layers of self-attention."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from nmtflex.config import TransformerEncoderConfig
+from nmtflex.layers.dropout import Dropout
+from nmtflex.layers.feed_forward import FeedForward
+from nmtflex.layers.positions import sinusoids
+from nmtflex.layers.residual import Residual
+from nmtflex.layers.self_attention import Layout, SelfAttention
+from nmtflex.model.encoders.base import Encoded, Encoder
+from nmtflex.ops.tensors import upload
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then a feed-forward layer; Vaswani et al. (2017), section 3.1.
+
+    Args:
+        config: Sizes and dropout inside.
+        dropout: Share of each sublayer's outputs dropped in training.
+    """
+
+    def __init__(self, config: TransformerEncoderConfig, dropout: float) -> None:
+        super().__init__()
+        size = config.encoder_size
+        self.attention = SelfAttention(size, config.encoder_heads, config.attention_dropout)
+        self.feed_forward = FeedForward(size, config.encoder_ffn, config.ffn_dropout)
+        self.around_attention = Residual(size, config.pre_norm, dropout)
+        self.around_feed_forward = Residual(size, config.pre_norm, dropout)
+
+    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+        """Return [M, H] of real tokens [M, H]."""
+        y = self.attention(self.around_attention.enter(x), layout)
+        x = self.around_attention.leave(x, y)
+        y = self.feed_forward(self.around_feed_forward.enter(x))
+        return self.around_feed_forward.leave(x, y)
+
+
+class TransformerEncoder(Encoder):
+    """Transformer encoder.
+
+    Vaswani et al. (2017), https://arxiv.org/abs/1706.03762, section 3. Padding is computed in the
+    products of queries and keys alone. The summary is the mean of the states.
+
+    Args:
+        embedding: Source embedding, V to H.
+        config: Layers, heads and sizes.
+        dropout: Share of embeddings and of each sublayer's outputs dropped in training.
+    """
+
+    def __init__(
+        self, embedding: nn.Embedding, config: TransformerEncoderConfig, dropout: float
+    ) -> None:
+        super().__init__(embedding, config.encoder_size)
+        self.layers = nn.ModuleList(
+            EncoderLayer(config, dropout) for _ in range(config.encoder_layers)
+        )
+        self.norm = nn.LayerNorm(self.size) if config.pre_norm else None
+        self.dropout = Dropout(dropout)
+
+    def forward(self, source: Tensor, lengths: Tensor) -> Encoded:
+        """Read a batch; see ``Encoder.forward``."""
+        device, (sentences, width) = source.device, source.shape
+        inside = torch.arange(width) < lengths.cpu().unsqueeze(1)
+        real, mask = upload(lengths, device), upload(inside, device)
+        layout, tokens = Layout(sentences, width, None, None), source.flatten()
+        positions = torch.arange(width, device=device).repeat(sentences)
+        if not bool(inside.all()):
+            places = upload(inside.flatten().nonzero().squeeze(1), device)
+            layout = Layout(sentences, width, places, mask[:, None, None])
+            tokens, positions = tokens[places], positions[places]
+        x = self.embedding(tokens)
+        x = self.dropout(x + sinusoids(positions, self.size, x.dtype))
+        for layer in self.layers:
+            x = layer(x, layout)
+        if self.norm is not None:
+            x = self.norm(x)
+        states = layout.spread(x)
+        return Encoded(states, mask, real, states.sum(1) / real.unsqueeze(1))
