@@ -120,20 +120,22 @@ class Heads(nn.Module):
         )
         (contexts,) = self._unfold((contexts,))  # [B, h, T, D / h]
         if gates is not None:
-            gates = gates.unflatten(0, (self.heads, -1)).mean(0)
+            gates = gates.view(self.heads, -1, gates.shape[1]).mean(0)
         return self.output(contexts.transpose(1, 2).flatten(2)), gates
 
     def _fold(self, x: Tensor) -> Tensor:
         """Return [N, D] as [h N, D / h]."""
-        return x.unflatten(1, (self.heads, -1)).transpose(0, 1).flatten(0, 1)
+        return x.view(len(x), self.heads, -1).transpose(0, 1).flatten(0, 1)
 
     def _fold_steps(self, x: Tensor) -> Tensor:
         """Return [B, T, D] as [h B, T, D / h]."""
-        return x.unflatten(2, (self.heads, -1)).permute(2, 0, 1, 3).flatten(0, 1)
+        return x.view(*x.shape[:2], self.heads, -1).permute(2, 0, 1, 3).flatten(0, 1)
 
     def _unfold(self, parts: State) -> State:
         """Return tensors [h N, ...] as [N, h, ...]."""
-        return tuple(part.unflatten(0, (self.heads, -1)).transpose(0, 1) for part in parts)
+        return tuple(
+            part.reshape(self.heads, -1, *part.shape[1:]).transpose(0, 1) for part in parts
+        )
 
     def _unfold_trace(self, trace: Trace) -> Trace:
         """Return a trace of [h N, ...] as one of [N, h, ...]."""

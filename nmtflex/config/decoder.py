@@ -159,9 +159,7 @@ class LayeredDecoderConfig(DecoderConfig):
         size, heads = self.decoder_size, self.decoder_heads
         faults = [
             *heads_fault("--decoder-heads", heads, "--decoder-size", size),
-            *size_fault(
-                f"--decoder {self.kind}", "--decoder-size", size, model.embedding_size
-            ),
+            *size_fault(f"--decoder {self.kind}", "--decoder-size", size, model.embedding_size),
         ]
         if model.attention_size % heads:
             faults.append(

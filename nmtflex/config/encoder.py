@@ -88,7 +88,5 @@ class TransformerEncoderConfig(EncoderConfig):
         size, heads = self.encoder_size, self.encoder_heads
         return [
             *heads_fault("--encoder-heads", heads, "--encoder-size", size),
-            *size_fault(
-                "--encoder transformer", "--encoder-size", size, model.embedding_size
-            ),
+            *size_fault("--encoder transformer", "--encoder-size", size, model.embedding_size),
         ]

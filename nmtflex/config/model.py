@@ -16,7 +16,9 @@ class ModelConfig(Config):
     """Model."""
 
     attention: Annotated[AttentionConfig, Opt("Attention mechanism.")] = GlobalConfig()
-    encoder: Annotated[EncoderConfig, Opt("Encoder: recurrent (bidirectional LSTM or GRU) or transformer.")] = RecurrentEncoderConfig()
+    encoder: Annotated[
+        EncoderConfig, Opt("Encoder: recurrent (bidirectional LSTM or GRU) or transformer.")
+    ] = RecurrentEncoderConfig()
     decoder: Annotated[
         DecoderConfig,
         Opt(

@@ -38,6 +38,4 @@ def size_fault(what: str, size_flag: str, size: int, embedding_size: int) -> lis
     """Return a fault if a stack of layers differs in units from the embeddings it reads."""
     if size == embedding_size:
         return []
-    return [
-        f"{what} needs --embedding-size {size}, the same as {size_flag}, not {embedding_size}"
-    ]
+    return [f"{what} needs --embedding-size {size}, the same as {size_flag}, not {embedding_size}"]

@@ -39,7 +39,9 @@ class Layout(NamedTuple):
 
 
 class SelfAttention(nn.Module):
-    """Every position attends to every position; Vaswani et al. (2017), section 3.2::
+    """Every position attends to every position.
+
+    Vaswani et al. (2017), https://arxiv.org/abs/1706.03762, section 3.2::
 
         softmax(Q_i K_i^T / sqrt(D / h)) V_i        for each head i, then a product W_O
 
@@ -63,7 +65,7 @@ class SelfAttention(nn.Module):
 
     def _split(self, x: Tensor) -> Tensor:
         """Return the heads of [B, T, D] as [B, h, T, D / h]."""
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
     def _attend(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False
@@ -91,7 +93,8 @@ class CausalSelfAttention(SelfAttention):
         """Advance one step: [N, D] to [N, D], and the new state."""
         q, k, v = self.inputs(x).unsqueeze(1).chunk(3, dim=2)
         state = torch.cat([state[0], k], dim=1), torch.cat([state[1], v], dim=1)
-        found = self._attend(self._split(q), *map(self._split, state))
+        keys, values = map(self._split, state)
+        found = self._attend(self._split(q), keys, values)
         return self.output(found.squeeze(1)), state
 
     def sequence(self, x: Tensor, state: State) -> Tensor:

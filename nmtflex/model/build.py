@@ -16,6 +16,7 @@ from nmtflex.config import (
     LayeredDecoderConfig,
     LuongConfig,
     ModelConfig,
+    NoneConfig,
     RecurrentDecoderConfig,
     RecurrentEncoderConfig,
     TransformerDecoderConfig,
@@ -115,7 +116,9 @@ def _build_decoder(config: ModelConfig, states_size: int, source_length: int) ->
 
 def _build_layered(config: ModelConfig, own: LayeredDecoderConfig, sizes: Sizes) -> LayeredDecoder:
     """Build a decoder of residual layers."""
-    size = own.decoder_size
+    size, without = own.decoder_size, None
+    if isinstance(config.attention, NoneConfig):
+        without = build_attention(config.attention, sizes)
 
     def mixer() -> Mixer:
         if isinstance(own, TransformerDecoderConfig):
@@ -123,7 +126,7 @@ def _build_layered(config: ModelConfig, own: LayeredDecoderConfig, sizes: Sizes)
         return Ssru(size)
 
     def layer(number: int) -> DecoderLayer:
-        attends = number in own.attending
+        attends = without is None and number in own.attending
         attention = Heads(config.attention, sizes, own.decoder_heads) if attends else None
         hidden = own.decoder_ffn
         feed_forward = FeedForward(size, hidden, own.ffn_dropout) if hidden else None
@@ -131,7 +134,7 @@ def _build_layered(config: ModelConfig, own: LayeredDecoderConfig, sizes: Sizes)
         return DecoderLayer(size, mixer(), attention, feed_forward, *around)
 
     layers = [layer(number) for number in range(own.decoder_layers)]
-    return LayeredDecoder(layers, sizes.states, size, own.pre_norm, config.dropout)
+    return LayeredDecoder(layers, without, sizes.states, size, own.pre_norm, config.dropout)
 
 
 @contextlib.contextmanager

@@ -9,13 +9,18 @@ import torch
 from torch import nn
 
 from nmtflex.attention.flexible import Gate
+from nmtflex.attention.heads import Heads
 from nmtflex.errors import OptionError
 from nmtflex.layers.cells import Cell
+from nmtflex.layers.feed_forward import FeedForward
 from nmtflex.layers.linear import Product
+from nmtflex.layers.self_attention import SelfAttention
+from nmtflex.layers.ssru import Ssru
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.linear.products import Int8, Packed
 from nmtflex.ops.torch_private import has_onednn
 
+QUANTIZED = (Cell, FeedForward, Heads, SelfAttention, Ssru)  # layers whose own products may be
 LARGEST_TABLE = 1 << 26  # numbers: 256 MB in float32
 
 
@@ -25,7 +30,7 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
 
     Args:
         model: In evaluation mode, on its device.
-        int8: Whether the recurrent cells and the output layer multiply in 8-bit integers.
+        int8: Whether recurrent cells, residual layers and the output layer multiply in 8-bit integers.
 
     Raises:
         OptionError: ``int8`` is given, and the model is not on the CPU in float32.
@@ -54,9 +59,9 @@ def _tabulate(model: Seq2Seq) -> None:
 
 
 def _quantized(model: Seq2Seq) -> set[nn.Module]:
-    """Return the products that may be made in 8 bits."""
-    cells = [cell for cell in model.decoder.modules() if isinstance(cell, Cell)]
-    return {model.output.projection, *(part for cell in cells for part in cell.children())}
+    """Return the products that may be made in 8 bits: all but those inside a mechanism."""
+    owners = [part for part in model.modules() if isinstance(part, QUANTIZED)]
+    return {model.output.projection, *(part for owner in owners for part in owner.children())}
 
 
 def _lay_out(product: Product, int8: bool, autocast: bool) -> None:

@@ -210,7 +210,8 @@ class Seq2Seq(nn.Module):
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the attention scores that ``encode`` computes for sources of ``lengths`` [B]."""
         mechanisms = self.decoder.mechanisms()
-        return self.decoder.heads * sum(part.encoding_computations(lengths) for part in mechanisms)
+        found = torch.stack([part.encoding_computations(lengths) for part in mechanisms])
+        return self.decoder.heads * found.sum(0)
 
     def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
         """Return the methods in which decoding spends its time, by part, for a stopwatch.

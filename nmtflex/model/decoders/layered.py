@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention import UNLIMITED, Attention, Glimpse, Limits, State
+from nmtflex.attention import UNLIMITED, Attention, Glimpse, Limits, State, Trace
 from nmtflex.attention.heads import HeadMemory, Heads, shown
 from nmtflex.layers.dropout import Dropout
 from nmtflex.layers.feed_forward import FeedForward
@@ -94,6 +94,7 @@ class LayeredDecoder(Decoder):
 
     Args:
         layers: From the bottom.
+        without: The mechanism with no context if no layer attends, else None.
         summary_size: Units of the encoder's summary.
         size: D.
         pre_norm: Whether the layers normalise their inputs, so that the last sum needs a norm.
@@ -103,6 +104,7 @@ class LayeredDecoder(Decoder):
     def __init__(
         self,
         layers: Sequence[DecoderLayer],
+        without: Attention | None,
         summary_size: int,
         size: int,
         pre_norm: bool,
@@ -112,9 +114,9 @@ class LayeredDecoder(Decoder):
         self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(size) if pre_norm else None
         self.dropout = Dropout(dropout)
-        attends = self.mechanisms()[0].context_size > 0
-        self.summary = None if attends else Linear(summary_size, size)
-        self.heads = self._attentions()[0].heads
+        self.without = without
+        self.summary = None if without is None else Linear(summary_size, size)
+        self.heads = max((part.heads for part in self._attentions()), default=1)
 
     def _attentions(self) -> list[Heads]:
         return [layer.attention for layer in self._layers() if layer.attention is not None]
@@ -124,7 +126,8 @@ class LayeredDecoder(Decoder):
 
     def mechanisms(self) -> list[Attention]:
         """Return the mechanism of each attending layer; see ``Decoder.mechanisms``."""
-        return [heads.mechanism for heads in self._attentions()]
+        found = [heads.mechanism for heads in self._attentions()]
+        return found if self.without is None else [self.without]
 
     def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
         """Return attention, mixers and feed-forward layers; see ``Decoder.parts``."""
@@ -154,7 +157,7 @@ class LayeredDecoder(Decoder):
     def words(self, embedded: Tensor) -> Words:
         """Return the embeddings, and what words contribute to each attending layer."""
         feedback = [heads.feedback(embedded) for heads in self._attentions()]
-        return Words(embedded, torch.cat(feedback, dim=-1))
+        return Words(embedded, torch.cat([embedded[..., :0], *feedback], dim=-1))
 
     def step(
         self,
@@ -166,7 +169,7 @@ class LayeredDecoder(Decoder):
     ) -> Step:
         """Advance one step; see ``Decoder.step``."""
         mixers, attending = self._split(state)
-        feedback = words.feedback.chunk(len(attending), dim=1)
+        feedback = words.feedback.chunk(max(1, len(attending)), dim=1)
         summary = memory.summary
         if summary is not None and rows is not None:
             summary = summary.index_select(0, rows)
@@ -184,9 +187,11 @@ class LayeredDecoder(Decoder):
                 glimpses.append(seen)
             x = layer.feed(x)
         after += tuple(part for seen in glimpses for part in seen.state)
-        traces = [seen.trace for seen in glimpses if seen.trace is not None]
-        gate = _mean([seen.gate for seen in glimpses])
-        return Step(self._leave(x), after, gate, shown(traces, memory.limits) if trace else None)
+        look = None
+        if trace:
+            traces = [seen.trace for seen in glimpses if seen.trace is not None]
+            look = shown(traces, memory.limits) if traces else Trace(torch.zeros_like(state[0]))
+        return Step(self._leave(x), after, _mean([seen.gate for seen in glimpses]), look)
 
     def sequence(
         self, memory: LayeredMemory, state: State, embedded: Tensor
@@ -214,7 +219,7 @@ class LayeredDecoder(Decoder):
         size = next(self._layers()).mixer.state_size
         bound = 1 + size * len(self.layers)
         count = len(self._attentions())
-        each = (len(state) - bound) // count
+        each = (len(state) - bound) // max(1, count)
         mixers = [state[first : first + size] for first in range(1, bound, size)]
         return mixers, [state[bound + at * each : bound + (at + 1) * each] for at in range(count)]
 
