@@ -107,8 +107,8 @@ class LayeredDecoderConfig(DecoderConfig):
     decoder_heads: Annotated[
         int,
         Opt(
-            "Heads of the attention mechanism, and of self-attention, per decoder layer (Vaswani et "
-            "al.: 8).",
+            "Heads per decoder layer, of the attention mechanism and of self-attention (Vaswani "
+            "et al.: 8).",
             ge=1,
             le=1000,
         ),

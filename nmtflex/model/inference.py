@@ -30,7 +30,7 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
 
     Args:
         model: In evaluation mode, on its device.
-        int8: Whether recurrent cells, residual layers and the output layer multiply in 8-bit integers.
+        int8: Whether cells, residual layers and the output layer multiply in 8-bit integers.
 
     Raises:
         OptionError: ``int8`` is given, and the model is not on the CPU in float32.
