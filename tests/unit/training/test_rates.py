@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import signal
 from pathlib import Path
@@ -215,6 +216,26 @@ def test_a_signal_in_a_validation_saves_the_weights_themselves(data, tmp_path, m
     unlock(trainer)
     finish(begin(data, tmp_path / "run", **options))
     assert_same(saved(tmp_path / "run", 4, "weights"), saved(tmp_path / "whole", 4, "weights"))
+
+
+def test_a_run_of_an_earlier_version_goes_on(data, tmp_path):
+    """It has no such options in its config.json, and no factor in its progress."""
+    finish(begin(data, tmp_path / "whole", updates=6, halve_from=2))
+    trainer = begin(data, tmp_path / "run", updates=5, halve_from=2)
+    finish(trainer)
+    unlock(trainer)
+    config = config_of(tmp_path / "run")
+    for name in ("optimizer", "schedule", "warmup", "ema"):
+        del config["train"][name]
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    path = tmp_path / "run" / "checkpoints" / "update-00000005" / "progress.json"
+    values = json.loads(path.read_text())
+    del values["factor"], values["sha256"]
+    path.write_text(json.dumps(values))
+    assert last_rate(trainer.folder) == 0.0005
+    finish(begin(data, tmp_path / "run", updates=6, halve_from=2))
+    for name in ("weights", "trainer"):
+        assert_same(saved(tmp_path / "run", 6, name), saved(tmp_path / "whole", 6, name))
 
 
 def test_a_tied_weight_is_averaged_once(tmp_path):
