@@ -64,6 +64,26 @@ def test_weights_move_by_the_rate_of_the_update(data, tmp_path):
     assert steps[4] == pytest.approx(0.001 / 4, rel=1e-3)
 
 
+def test_some_weights_move_at_another_rate(data, tmp_path):
+    factors = ["encoder.*=0.5", "output.projection.bias=3"]
+    trainer = begin(data, tmp_path / "run", updates=1, clip=0, lr_factor=factors)
+    before = {name: w.detach().clone() for name, w in trainer.model.named_parameters()}
+    finish(trainer)
+    for name, weight in trainer.model.named_parameters():
+        factor = 3 if name == "output.projection.bias" else 0.5 if "encoder." in name[:8] else 1
+        moved = (weight - before[name]).abs().max().item()
+        assert moved == pytest.approx(0.001 * factor, rel=0.05)
+    unlock(trainer)
+    with pytest.raises(OptionError, match=r"--lr-factor .*encoder\.\*=0\.5"):
+        begin(data, tmp_path / "run", updates=2)
+
+
+def test_a_factor_for_no_weight_is_refused_before_anything_is_made(data, tmp_path):
+    with pytest.raises(OptionError, match=r"--lr-factor 'strange'"):
+        begin(data, tmp_path / "run", updates=1, lr_factor=["strange=2"])
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_longer_training_follows_the_curve_to_its_new_end(data, tmp_path):
     for updates in (3, 6):
         trainer = begin(data, tmp_path / "run", updates=updates, schedule="linear", lr=0.6)
