@@ -87,6 +87,24 @@ class LoopConfig(Config):
     label_smoothing: Annotated[
         float, Opt("Probability mass spread evenly over the vocabulary.", ge=0, lt=1)
     ] = 0.0
+    subword_alpha: Annotated[
+        float | None,
+        Opt(
+            "Segment every sentence anew in every epoch, by sampling from a SentencePiece unigram "
+            "model with probabilities to this power; lower is more diverse (Kudo 2018: 0.2 or "
+            "0.5).",
+            gt=0,
+        ),
+    ] = None
+    bpe_dropout: Annotated[
+        float,
+        Opt(
+            "Segment every sentence anew in every epoch, by leaving out each BPE merge with this "
+            "probability (Provilkov et al. 2020: 0.1).",
+            ge=0,
+            lt=1,
+        ),
+    ] = 0.0
     validate_every: Annotated[
         str | None,
         Opt(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import ClassVar
@@ -68,7 +68,9 @@ class LearnSentencePiece(Learner):
     ) -> SentencePiece:
         """Learn from all sentences."""
         lines = chain.from_iterable(store.sentences(sample) for store in stores)
-        return learn_sentencepiece(lines, *astuple(self), progress)
+        return learn_sentencepiece(
+            lines, self.size, self.kind, self.byte_fallback, self.name, progress
+        )
 
 
 @dataclass(frozen=True)

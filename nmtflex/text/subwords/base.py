@@ -18,7 +18,13 @@ class Subwords(ABC):
     """
 
     title: ClassVar[str]  # in messages
+    sampled_by: str | None = None  # the option of ``train`` for ``drawing``
     pieces: Sequence[str] | None = None  # all that exist; None if only the text tells
+
+    @property
+    def called(self) -> str:
+        """The kind of model, in messages."""
+        return self.title
 
     @abstractmethod
     def split(self, word: str) -> list[str]:

@@ -54,6 +54,7 @@ class BPE(Subwords):
     """
 
     title = "BPE"
+    sampled_by = "--bpe-dropout"
 
     def __init__(self, merges: Iterable[tuple[str, str]]) -> None:
         self.ranks: dict[tuple[str, str], int] = {}

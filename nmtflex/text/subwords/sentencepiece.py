@@ -91,6 +91,7 @@ class SentencePiece(Subwords):
         except (DecodeError, RuntimeError) as error:
             raise DataError(f"{name}: not a SentencePiece model") from error
         self.kind = _TYPES[model.trainer_spec.model_type]
+        self.sampled_by = "--subword-alpha" if self.kind == "unigram" else "--bpe-dropout"
         # Words have no white space, so pieces with it, or of several words, do not occur.
         usable = [
             piece
@@ -117,6 +118,11 @@ class SentencePiece(Subwords):
             )
         if self._bytes and (missing := set(BYTES) - set(self._bytes)):
             raise DataError(f"{name}: has pieces of bytes, but not {min(missing)}")
+
+    @property
+    def called(self) -> str:
+        """The library and the type."""
+        return f"{self.title} {self.kind}"
 
     @property
     def byte_fallback(self) -> bool:
