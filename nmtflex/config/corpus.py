@@ -27,6 +27,7 @@ _LEARNED = (  # options fixed by --like
     "byte_fallback", "segmented", "joint", "source_vocabulary", "target_vocabulary",
     "min_frequency",
 )  # fmt: skip
+FEWEST_PIECES = 4  # SentencePiece counts <unk>, <s> and </s>
 _NUMBER = re.compile("-?[0-9]{1,18}")
 _SENTENCEPIECE = ("sentencepiece", "source_sentencepiece", "target_sentencepiece")
 
@@ -110,7 +111,8 @@ class PreprocessConfig(Config):
         bool,
         Opt(
             "SentencePiece: write characters that have no piece as their bytes, so that none is "
-            "unknown; 256 of the pieces are bytes."
+            "unknown; 256 of the pieces are bytes.",
+            flag="--byte-fallback/--no-byte-fallback",
         ),
     ] = True
     segmented: Annotated[
@@ -220,7 +222,8 @@ class PreprocessConfig(Config):
     def _subword_faults(self) -> list[str]:
         """Check that the options name one kind of subwords, where it has an effect."""
         tokenizers = {"source": self.source_tokenizer, "target": self.target_tokenizer}
-        given = {name: value for name in _SENTENCEPIECE if (value := getattr(self, name))}
+        given = {name: getattr(self, name) for name in _SENTENCEPIECE}
+        given = {name: value for name, value in given.items() if value is not None}
         flags = [f"--{name.replace('_', '-')}" for name in given]
         kinds = ["--bpe"] if self.bpe else []
         kinds += flags[:1]
@@ -229,10 +232,11 @@ class PreprocessConfig(Config):
         if len(kinds) > 1:
             faults.append(f"give {' or '.join(kinds)}, not both")
         faults += [
-            f"{flag} must be a number of pieces, at least 1, or a .model file, not {value!r}"
+            f"{flag} must be a number of pieces, at least {FEWEST_PIECES}, or a .model file, not "
+            f"{value!r}"
             for flag, value in zip(flags, given.values(), strict=True)
             if (not _NUMBER.fullmatch(value) and not value.endswith(".model"))
-            or (_NUMBER.fullmatch(value) and int(value) < 1)
+            or (_NUMBER.fullmatch(value) and int(value) < FEWEST_PIECES)
         ]
         if len(given) == 3:
             faults.append(f"{flags[0]} has no effect with {flags[1]} and {flags[2]}")

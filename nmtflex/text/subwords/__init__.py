@@ -50,8 +50,8 @@ def name_subwords(description: Mapping[str, Any]) -> str:
         KeyError: The description names none that this version knows.
     """
     if model := description.get("sentencepiece"):
-        return f"SentencePiece {model['type']}, {counted(model['pieces'], 'piece')}"
+        return f"SentencePiece {model['type']} of {counted(model['pieces'], 'piece')}"
     if marks := description.get("segmented"):
-        return f"segmented text, {marks}"
+        return f"segmented by {marks}"
     merges = description["bpe"]
     return "" if merges is None else counted(merges, "BPE merge")

@@ -9,7 +9,7 @@ from typing import Any
 
 from nmtflex.text.subwords.base import Subwords
 from nmtflex.text.subwords.bpe import MARKER
-from nmtflex.text.subwords.sentencepiece import SPACE
+from nmtflex.text.subwords.sentencepiece import BYTES, SPACE, word_of
 
 
 class Segmented(Subwords):
@@ -40,7 +40,7 @@ class Segmented(Subwords):
     def _word(self, pieces: list[str]) -> str:
         if self.marks == "bpe":
             return "".join(piece.removesuffix(MARKER) for piece in pieces)
-        return "".join(pieces).removeprefix(SPACE)
+        return word_of(pieces, BYTES)
 
     def opens(self, piece: str) -> bool:
         """Whether a piece begins with ``▁``."""

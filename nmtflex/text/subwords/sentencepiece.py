@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,7 @@ from nmtflex.text.subwords.base import Draw, Subwords
 from nmtflex.text.subwords.drawing import Edge, Lattice, draw_merges
 
 SPACE = "▁"
-BYTES = [f"<0x{value:02X}>" for value in range(256)]
+BYTES = {f"<0x{value:02X}>": value for value in range(256)}  # pieces
 UNKNOWN_PENALTY = 10.0  # SentencePiece's: how much worse an unknown character is than any piece
 STEP = 10_000  # lines between two progress reports
 LONGEST = 1 << 24  # bytes of a line to learn from
@@ -47,6 +47,18 @@ def unescape(word: str) -> str:
 
 _codes = {SPACE: "\ue001", "\ue000": "\ue000"}
 _plain = {code: character for character, code in _codes.items()}
+
+
+def word_of(pieces: Iterable[str], values: Mapping[str, int]) -> str:
+    """Join the pieces of a word, given the values of those that are bytes."""
+    text = b"".join(_raw(piece, values) for piece in pieces).decode(errors="replace")
+    return unescape(text.removeprefix(SPACE))
+
+
+def _raw(piece: str, values: Mapping[str, int]) -> bytes:
+    """Return the UTF-8 of a piece."""
+    value = values.get(piece)
+    return piece.encode() if value is None else bytes([value])
 
 
 def _take_text_as_it_is(model: Any) -> None:
@@ -98,25 +110,29 @@ class SentencePiece(Subwords):
             for piece in model.pieces
             if not (_SPACES.search(piece.piece) or SPACE in piece.piece[1:])
         ]
-        self._bytes = {
-            piece.piece: int(piece.piece[1:-1], 16) for piece in usable if piece.type == _BYTE
-        }
+        names = [piece.piece for piece in usable if piece.type == _BYTE]
+        self._bytes = {name: BYTES[name] for name in names if name in BYTES}
         self._scores = {
             piece.piece: piece.score for piece in usable if piece.type in (_NORMAL, _USER_DEFINED)
         }
         self.pieces = [*self._bytes, *self._scores]
-        self._check(name)
+        self._check(name, model.trainer_spec.treat_whitespace_as_suffix)
 
-    def _check(self, name: Path | str) -> None:
-        """Check that all words can be segmented."""
+    def _check(self, name: Path | str, suffix: bool) -> None:
+        """Check that all words can be segmented; ``suffix``: whether spaces follow them."""
         if self.kind not in ("unigram", "bpe"):
             raise DataError(f"{name}: a model of type {self.kind}; give one of unigram or bpe")
+        if suffix:
+            raise DataError(
+                f"{name}: {SPACE!r} ends its words instead of beginning them; train one without "
+                f"--treat_whitespace_as_suffix"
+            )
         if SPACE not in self._scores:
             raise DataError(
-                f"{name}: has no piece {SPACE!r}, so it cannot begin every word; train it with "
-                f"--required_chars={SPACE} and without --treat_whitespace_as_suffix"
+                f"{name}: has no piece {SPACE!r}, so it cannot begin every word; train one with "
+                f"--required_chars={SPACE}"
             )
-        if self._bytes and (missing := set(BYTES) - set(self._bytes)):
+        if self._bytes and (missing := BYTES.keys() - self._bytes.keys()):
             raise DataError(f"{name}: has pieces of bytes, but not {min(missing)}")
 
     @property
@@ -136,16 +152,8 @@ class SentencePiece(Subwords):
     def join(self, pieces: Iterable[str]) -> list[str]:
         """Join pieces to words; bytes that are not UTF-8 become U+FFFD."""
         pieces = list(pieces)
-        return [self._word(pieces[a:b]) for a, b in pairwise([*self.starts(pieces), len(pieces)])]
-
-    def _word(self, pieces: Sequence[str]) -> str:
-        text = b"".join(map(self._raw, pieces)).decode(errors="replace")
-        return unescape(text.removeprefix(SPACE))
-
-    def _raw(self, piece: str) -> bytes:
-        """Return the UTF-8 of a piece."""
-        value = self._bytes.get(piece)
-        return piece.encode() if value is None else bytes([value])
+        bounds = pairwise([*self.starts(pieces), len(pieces)])
+        return [word_of(pieces[start:end], self._bytes) for start, end in bounds]
 
     def opens(self, piece: str) -> bool:
         """Whether a piece begins with ``▁``."""
@@ -158,7 +166,7 @@ class SentencePiece(Subwords):
             owners += [place] * len(escape(character).encode())
         found, start = [], 0
         for piece in self.split(word):
-            stop = start + len(self._raw(piece))
+            stop = start + len(_raw(piece, self._bytes))
             found.append((max(0, owners[start]), owners[stop - 1] + 1))
             start = stop
         return found
@@ -196,7 +204,7 @@ class SentencePiece(Subwords):
         """Return a piece, or the bytes of an unknown character."""
         if piece in self._scores or not self.byte_fallback:
             return (piece,)
-        return tuple(BYTES[value] for value in piece.encode())
+        return tuple(f"<0x{value:02X}>" for value in piece.encode())
 
     @cached_property
     def _longest(self) -> int:
