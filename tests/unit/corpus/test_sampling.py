@@ -9,11 +9,11 @@ from nmtflex.errors import OptionError
 from nmtflex.text.vocabulary import UNK_ID
 
 ENGLISH = "the cat sat on a mat\nthen the hen ate meat\nten cats eat the theatre\n" * 4
-JAPANESE = "猫 が 座った\n鶏 が 肉 を 食べた\n猫 が 劇場 を 食べた\n" * 4
+JAPANESE = "猫 が 座った 座った猫\n鶏 が 肉 を 食べた 食べた鶏\n猫 が 劇場 を 食べた 劇場猫\n" * 4
 KINDS = {
-    "unigram": ({"sentencepiece": "277"}, (0.3, 0.0)),
-    "merges": ({"sentencepiece": "277", "sentencepiece_type": "bpe"}, (None, 0.4)),
-    "bpe": ({"bpe": 30}, (None, 0.4)),
+    "unigram": ({"sentencepiece": "275"}, (0.3, 0.0)),
+    "merges": ({"sentencepiece": "275", "sentencepiece_type": "bpe"}, (None, 0.4)),
+    "bpe": ({"bpe": 2}, (None, 0.4)),
 }
 
 
@@ -29,7 +29,7 @@ def opened(corpus, sampling, tokens=40):
 def read(batches, epoch, pairs=None, seed=1):
     batches.order(seed, epoch)
     pairs = np.arange(12) if pairs is None else np.array(pairs)
-    return [[list(ids) for ids in side] for side in batches.read(pairs)]
+    return [[list(map(int, ids)) for ids in side] for side in batches.read(pairs)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -59,7 +59,7 @@ def test_a_draw_depends_on_seed_epoch_and_pair_alone(corpus, kind):
 
 
 def test_batches_have_what_is_drawn_and_count_it(corpus):
-    corpus = corpus(sentencepiece="277")
+    corpus = corpus(sentencepiece="275")
     batches = opened(corpus, (0.1, 0.0))
     for pairs in batches.order(1, 1):
         sources, targets = batches.read(pairs)
@@ -71,7 +71,7 @@ def test_batches_have_what_is_drawn_and_count_it(corpus):
 
 def test_fewer_sentences_make_up_for_their_length(corpus):
     """The stretch is the ratio of the mean widths, drawn and stored; so few pairs are all drawn."""
-    corpus = corpus(sentencepiece="277")
+    corpus = corpus(sentencepiece="275")
     batches = opened(corpus, (0.1, 0.0), 1000)
     sources, targets = read(batches, 0, seed=0)
     widths = [max(len(x), len(y) + 1) for x, y in zip(sources, targets, strict=True)]
@@ -111,7 +111,7 @@ def test_without_sampling_batches_read_what_is_stored(corpus):
 
 
 def test_one_side_alone_can_be_sampled(corpus):
-    corpus = corpus(source_sentencepiece="277")
+    corpus = corpus(source_sentencepiece="275")
     batches = opened(corpus, (0.2, 0.0))
     assert isinstance(batches, SampledBatches)
     _, targets = read(batches, 1)
@@ -127,12 +127,12 @@ def test_one_side_alone_can_be_sampled(corpus):
         ({}, (None, 0.1), ["--bpe-dropout 0.1", "no subwords (target)"]),
         ({"bpe": 5}, (0.5, 0.0), ["--subword-alpha 0.5", "BPE (source)", "--bpe-dropout applies"]),
         (
-            {"sentencepiece": "277"},
+            {"sentencepiece": "275"},
             (None, 0.1),
             ["--bpe-dropout 0.1", "SentencePiece unigram (target)", "--subword-alpha applies"],
         ),
         (
-            {"sentencepiece": "277", "sentencepiece_type": "bpe"},
+            {"sentencepiece": "275", "sentencepiece_type": "bpe"},
             (0.2, 0.0),
             ["--subword-alpha 0.2", "SentencePiece bpe (source)", "--bpe-dropout applies"],
         ),
