@@ -47,10 +47,10 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     data = found["data"]
     yield "data", f"{data['folder']}{'' if data['there'] else ' (no longer exists)'}"
     for side, own in found["languages"].items():
-        bpe = " and BPE" if own["bpe"] else ""
+        subwords = f", {own['subwords']}" if own["subwords"] else ""
         yield (
             side,
-            f"{own['language']}, tokenizer {own['tokenizer']}{bpe}, "
+            f"{own['language']}, tokenizer {own['tokenizer']}{subwords}, "
             f"{counted(own['vocabulary'], 'token')} in the vocabulary",
         )
     yield "options", found["options"]

@@ -28,6 +28,7 @@ def preprocess(config: PreprocessConfig) -> None:
 def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[str]:
     """Report what was read, kept and dropped, the vocabularies, and the time."""
     from nmtflex.corpus.filters import describe_reasons
+    from nmtflex.text.subwords import name_subwords
     from nmtflex.text.tokenizers.moses import remark
 
     reasons = describe_reasons(**manifest["filter"])
@@ -43,21 +44,22 @@ def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[s
         if said := remark(pipeline[side]["tokenizer"]):
             yield f"warning: {side}: {said}"
     sides = [
-        f"{pipeline[side]['vocabulary']:,} {side}"
-        + (
-            f" ({counted(pipeline[side]['bpe'], 'BPE merge')})"
-            if pipeline[side]["bpe"] is not None
-            else ""
-        )
+        f"{pipeline[side]['vocabulary']:,} {side}{f' ({model})' if model else ''}"
         for side in ("source", "target")
+        for model in [name_subwords(pipeline[side])]
     ]
     yield f"vocabulary{' (joint)' if pipeline['joint'] else ''}: {', '.join(sides)}"
-    learning = progress.seconds["learning BPE"]
+    learning = sum(
+        seconds for stage, seconds in progress.seconds.items() if stage.startswith("learning")
+    )
+    learned = " and ".join(
+        stage.removeprefix("learning ") for stage in progress.seconds if "learning" in stage
+    )
     if sample := manifest["bpe_sample"]:
-        yield f"BPE learned from {_sample(sample)} in {learning:.1f} seconds"
+        yield f"{learned} learned from {_sample(sample)} in {learning:.1f} seconds"
     pairs = sum(split["read"] for split in manifest["splits"].values())
     speed = pairs / max(progress.total - learning, 1e-9)
-    apart = ", excluding BPE learning" if sample else ""
+    apart = f", excluding {learned} learning" if sample else ""
     yield f"{out}: made in {progress.total:.1f} seconds ({speed:,.0f} pairs per second{apart})"
 
 
@@ -89,7 +91,7 @@ def _same_data(inputs: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
 
 
 def _sample(sample: dict[str, int]) -> str:
-    """Return what BPE was learned from."""
+    """Return what subwords were learned from."""
     if sample["pairs"] == sample["of"]:
         return f"all {sample['of']:,} training pairs"
     return f"{sample['pairs']:,} of {sample['of']:,} training pairs, spread evenly,"

@@ -50,6 +50,7 @@ from nmtflex.config.decoding import (
     ThresholdConfig,
 )
 from nmtflex.config.encoder import RecurrentEncoderConfig, TransformerEncoderConfig
+from nmtflex.config.finetuning import AverageConfig, FinetuneConfig
 from nmtflex.config.model import ModelConfig
 from nmtflex.config.old_runs import upgraded
 from nmtflex.config.optimizer import AdamConfig, AdamWConfig, OptimizerConfig, SGDConfig
@@ -69,4 +70,4 @@ from nmtflex.config.processes import ProcessConfig
 from nmtflex.config.report import ReportConfig
 from nmtflex.config.scoring import EvalConfig, ScoreConfig
 from nmtflex.config.text import DetokenizeConfig, TokenizeConfig, describe_tokenizer
-from nmtflex.config.training import AUTO, AverageConfig, FinetuneConfig, LoopConfig, TrainConfig
+from nmtflex.config.training import AUTO, LoopConfig, TrainConfig

@@ -23,8 +23,13 @@ from nmtflex.config.text import (
 _LEARNED = (  # options fixed by --like
     "source_tokenizer", "target_tokenizer", "source_normalize", "target_normalize",
     "aggressive", "escape", "mecab_dictionary", "kytea_model", "bpe", "bpe_sample",
-    "joint", "source_vocabulary", "target_vocabulary", "min_frequency",
+    "sentencepiece", "source_sentencepiece", "target_sentencepiece", "sentencepiece_type",
+    "byte_fallback", "segmented", "joint", "source_vocabulary", "target_vocabulary",
+    "min_frequency",
 )  # fmt: skip
+FEWEST_PIECES = 4  # SentencePiece counts <unk>, <s> and </s>
+_NUMBER = re.compile("-?[0-9]{1,18}")
+_SENTENCEPIECE = ("sentencepiece", "source_sentencepiece", "target_sentencepiece")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,16 +80,62 @@ class PreprocessConfig(Config):
     mecab_dictionary: MecabDictionary = "ipadic"
     kytea_model: Annotated[Path | None, Opt(f"{KYTEA_MODEL} It is copied into the folder.")] = None
     bpe: Annotated[
-        int, Opt("BPE merges, learned by subword-nmt; 0 for words (Britz et al.: 16000).", ge=0)
+        int,
+        Opt(
+            "BPE merges, learned by subword-nmt; 0 for words (Britz et al.: 16000).",
+            ge=0,
+            replaces=(*_SENTENCEPIECE, "segmented"),
+        ),
     ] = 0
+    sentencepiece: Annotated[
+        str | None,
+        Opt(
+            "Instead of --bpe: number of SentencePiece pieces to learn, such as 8000, counted as "
+            "spm_train counts them, or a .model file to use on both sides.",
+            replaces=("bpe", "segmented", "source_sentencepiece", "target_sentencepiece"),
+        ),
+    ] = None
+    source_sentencepiece: Annotated[
+        str | None,
+        Opt("The same for the source only.", replaces=("bpe", "segmented", "sentencepiece")),
+    ] = None
+    target_sentencepiece: Annotated[
+        str | None,
+        Opt("The same for the target only.", replaces=("bpe", "segmented", "sentencepiece")),
+    ] = None
+    sentencepiece_type: Annotated[
+        Literal["unigram", "bpe"],
+        Opt("Type of the SentencePiece model to learn; train --subword-alpha needs unigram."),
+    ] = "unigram"
+    byte_fallback: Annotated[
+        bool,
+        Opt(
+            "SentencePiece: write characters that have no piece as their bytes, so that none is "
+            "unknown; 256 of the pieces are bytes.",
+            flag="--byte-fallback/--no-byte-fallback",
+        ),
+    ] = True
+    segmented: Annotated[
+        Literal["bpe", "sentencepiece"] | None,
+        Opt(
+            "The files already contain subwords, as BPE (wor@@ d) or SentencePiece (▁wor d) "
+            "writes them: nothing is split; input stays segmented, and output is joined.",
+            replaces=("bpe", *_SENTENCEPIECE),
+        ),
+    ] = None
     bpe_sample: Annotated[
         int,
-        Opt("Training pairs to learn BPE from, spread evenly over those kept; 0 for all.", ge=0),
+        Opt(
+            "Training pairs to learn BPE or SentencePiece from, spread evenly over those kept; 0 "
+            "for all.",
+            ge=0,
+        ),
     ] = 1_000_000
     joint: Annotated[
         bool,
         Opt(
-            "Learn BPE and build the vocabulary on both sides together.", flag="--joint/--separate"
+            "Learn subwords and build the vocabulary on both sides together.",
+            flag="--joint/--separate",
         ),
     ] = False
     source_vocabulary: Annotated[
@@ -99,7 +150,7 @@ class PreprocessConfig(Config):
     max_length: Annotated[
         int | None,
         Opt(
-            "Longest training sentence on either side, in tokens before BPE; 0 for no limit "
+            "Longest training sentence on either side, in tokens before subwords; 0 for no limit "
             "(default 100, or 500 for characters; Shu and Nakayama: 50).",
             ge=0,
         ),
@@ -115,7 +166,7 @@ class PreprocessConfig(Config):
     max_subwords: Annotated[
         int | None,
         Opt(
-            "Longest training sentence on either side after BPE, in subwords; 0 for no limit "
+            "Longest training sentence on either side, in subwords; 0 for no limit "
             "(default 1000: drops words of thousands of letters, which pass --max-length).",
             ge=0,
         ),
@@ -126,7 +177,7 @@ class PreprocessConfig(Config):
     like: Annotated[
         Path | None,
         Opt(
-            "Run or prepared folder whose tokenizers, BPE codes and vocabularies to reuse.",
+            "Run or prepared folder whose tokenizers, subwords and vocabularies to reuse.",
             replaces=_LEARNED,
         ),
     ] = None
@@ -156,17 +207,60 @@ class PreprocessConfig(Config):
         for side, name in (("source", self.source_tokenizer), ("target", self.target_tokenizer)):
             if name == "kytea" and self.kytea_model is None and not self.like:
                 faults.append(f"--{side}-tokenizer kytea needs --kytea-model FILE")
+        faults += self._subword_faults()
         faults += self._joint_faults()
         return faults + self.idle(self._without_effect())
 
+    def sentencepiece_of(self, side: str) -> int | Path | None:
+        """Return a side's number of pieces or model file; None without SentencePiece."""
+        own = self.source_sentencepiece if side == "source" else self.target_sentencepiece
+        value = own if own is not None else self.sentencepiece
+        if value is None:
+            return None
+        return int(value) if _NUMBER.fullmatch(value) else Path(value)
+
+    def _subword_faults(self) -> list[str]:
+        """Check that the options name one kind of subwords, where it has an effect."""
+        tokenizers = {"source": self.source_tokenizer, "target": self.target_tokenizer}
+        given = {name: getattr(self, name) for name in _SENTENCEPIECE}
+        given = {name: value for name, value in given.items() if value is not None}
+        flags = [f"--{name.replace('_', '-')}" for name in given]
+        kinds = ["--bpe"] if self.bpe else []
+        kinds += flags[:1]
+        kinds += ["--segmented"] if self.segmented else []
+        faults = []
+        if len(kinds) > 1:
+            faults.append(f"give {' or '.join(kinds)}, not both")
+        faults += [
+            f"{flag} must be a number of pieces, at least {FEWEST_PIECES}, or a .model file, not "
+            f"{value!r}"
+            for flag, value in zip(flags, given.values(), strict=True)
+            if (not _NUMBER.fullmatch(value) and not value.endswith(".model"))
+            or (_NUMBER.fullmatch(value) and int(value) < FEWEST_PIECES)
+        ]
+        if len(given) == 3:
+            faults.append(f"{flags[0]} has no effect with {flags[1]} and {flags[2]}")
+        if self.segmented:
+            faults += [
+                f"--segmented needs --{side}-tokenizer none, not {name}"
+                for side, name in tokenizers.items()
+                if name != "none"
+            ]
+        characters = [side for side, name in tokenizers.items() if name == "char"]
+        for flag in kinds[:1] if len(characters) == 2 else []:
+            faults.append(
+                f"{flag} has no effect on characters; remove it or choose other tokenizers"
+            )
+        return faults
+
     def _joint_faults(self) -> list[str]:
-        """Check that the BPE and vocabulary options of the two sides agree."""
+        """Check that the subword and vocabulary options of the two sides agree."""
         faults = []
         tokenizers = self.source_tokenizer, self.target_tokenizer
-        if self.bpe and tokenizers == ("char", "char"):
-            faults.append("--bpe has no effect on characters; remove it or choose other tokenizers")
-        elif self.joint and tokenizers.count("char") == 1:
+        if self.joint and tokenizers.count("char") == 1:
             faults.append("--joint needs words on both sides or characters on both sides")
+        if self.joint and self.sentencepiece_of("source") != self.sentencepiece_of("target"):
+            faults.append("--joint needs the same SentencePiece model on both sides")
         sizes = self.source_vocabulary, self.target_vocabulary
         if self.joint and sizes[0] != sizes[1]:
             faults.append(
@@ -178,13 +272,26 @@ class PreprocessConfig(Config):
     def _without_effect(self) -> dict[str, str]:
         """Map options that have no effect to the reason."""
         idle: dict[str, str] = {}
+        names = {"source": self.source_tokenizer, "target": self.target_tokenizer}
+        models = {
+            side: None if name == "char" else self.sentencepiece_of(side)
+            for side, name in names.items()
+        }
+        learned = any(isinstance(model, int) for model in models.values())
         if not self.train:
             training = ("max_pairs", "max_length", "max_ratio", "max_subwords")
             idle |= dict.fromkeys(training, "without --train")
-        elif not (self.bpe or self.like):
-            idle["max_subwords"] = "without --bpe"
-        if not (self.bpe or self.like):
-            idle["bpe_sample"] = "without --bpe"
+        elif not (self.bpe or any(models.values()) or self.segmented or self.like):
+            idle["max_subwords"] = "without --bpe, --sentencepiece or --segmented"
+        if not (self.bpe or learned or self.like):
+            idle["bpe_sample"] = "without --bpe, or --sentencepiece with a number"
+        if not (learned or self.like):
+            learning = ("sentencepiece_type", "byte_fallback")
+            idle |= dict.fromkeys(learning, "without --sentencepiece and a number")
+        whole = "with --sentencepiece, whose pieces are the vocabulary"
+        idle |= {f"{side}_vocabulary": whole for side, model in models.items() if model}
+        if all(models.values()):
+            idle["min_frequency"] = whole
         for tokenizer, options in OPTIONS.items():
             if tokenizer not in (self.source_tokenizer, self.target_tokenizer):
                 own = [option for option in options if option != "lang"]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from nmtflex.config.base import Config, Opt
-from nmtflex.config.decoding import tau_fault
 from nmtflex.config.optimizer import AdamConfig, OptimizerConfig
 
 AUTO = -1  # tokens per batch: as many as fit in memory
@@ -130,6 +129,24 @@ class LoopConfig(Config):
         Opt(
             "Decay of a moving average of the weights, such as 0.999, that is validated and kept "
             "as the best; 0 for none.",
+            ge=0,
+            lt=1,
+        ),
+    ] = 0.0
+    subword_alpha: Annotated[
+        float | None,
+        Opt(
+            "Segment every sentence anew in every epoch, by sampling from a SentencePiece unigram "
+            "model with probabilities to this power; lower is more diverse (Kudo 2018: 0.2 or "
+            "0.5).",
+            gt=0,
+        ),
+    ] = None
+    bpe_dropout: Annotated[
+        float,
+        Opt(
+            "Segment every sentence anew in every epoch, by leaving out each BPE merge with this "
+            "probability (Provilkov et al. 2020: 0.1).",
             ge=0,
             lt=1,
         ),
@@ -276,107 +293,3 @@ class TrainConfig(LoopConfig):
 
     data: Annotated[Path, Opt("Prepared folder from nmtflex preprocess.", argument=True)]
     lr: Annotated[float, Opt("Learning rate at its peak (both papers: 1e-4).", gt=0)] = 1e-3
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FinetuneConfig(LoopConfig):
-    """Finetuning."""
-
-    usual_epochs: ClassVar[int] = 1
-
-    base_run: Annotated[Path, Opt("Run whose best weights to start from.", argument=True)]
-    data: Annotated[
-        Path | None,
-        Opt(
-            "Prepared folder made with preprocess --like BASE_RUN (default: the base run's "
-            "training data)."
-        ),
-    ] = None
-    beta: Annotated[
-        float | None,
-        Opt(
-            "Weight of the mean gate in the loss; it reduces the computations needed in decoding "
-            "(default 0.1, as in Shu and Nakayama; 0 without a gate).",
-            ge=0,
-        ),
-    ] = None
-    freeze: Annotated[
-        list[str], Opt("Pattern of weights to keep fixed, such as 'encoder.*'; may be repeated.")
-    ] = field(default_factory=list)
-    lr: Annotated[
-        float | None,
-        Opt(
-            "Learning rate at its peak (default: the rate of the base run's last update, or a "
-            "hundredth of its peak if --schedule took it below that).",
-            gt=0,
-        ),
-    ] = None
-    tau: Annotated[
-        str | None,
-        Opt(
-            "Penalty threshold in validations, which report BLEU, mean gate and CPS before and "
-            "after finetuning: a number, auto or inf (default auto if there is a gate)."
-        ),
-    ] = None
-
-    train_tau: Annotated[
-        str | None,
-        Opt(
-            "Penalty threshold in training itself, so that the weights adapt to what decoding "
-            "leaves out (default inf, as in Shu and Nakayama)."
-        ),
-    ] = None
-
-    @property
-    def gate_weight(self) -> float:
-        """Beta of eq. 9."""
-        return self.beta or 0.0
-
-    @property
-    def frozen(self) -> list[str]:
-        """Patterns of ``--freeze``."""
-        return self.freeze
-
-    @property
-    def threshold(self) -> str | None:
-        """The value of ``--tau``."""
-        return self.tau
-
-    @property
-    def train_threshold(self) -> str | None:
-        """The value of ``--train-tau``."""
-        return self.train_tau
-
-    def validate(self) -> list[str]:
-        """Check the thresholds too."""
-        return [
-            *LoopConfig.validate(self),
-            *tau_fault(self.tau),
-            *tau_fault(self.train_tau, "--train-tau"),
-        ]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AverageConfig(Config):
-    """Checkpoint averaging."""
-
-    base_run: Annotated[Path, Opt("Run whose checkpoints to average.", argument=True)]
-    run: Annotated[
-        Path | None,
-        Opt("Run folder to create (default: BASE_RUN-averageN, N from --last).", also=("--out",)),
-    ] = None
-    last: Annotated[
-        int,
-        Opt(
-            "Average the last N checkpoints; the run must have been trained with --keep N or more.",
-            ge=1,
-        ),
-    ] = 5
-
-    @property
-    def out(self) -> Path:
-        """The run folder to create."""
-        if self.run is not None:
-            return self.run
-        base = self.base_run if self.base_run.name not in ("", "..") else self.base_run.resolve()
-        return base.with_name(f"{base.name}-average{self.last}")

@@ -7,6 +7,7 @@ of both sides, the pair's number and a part of its batch; 8 more while it is com
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from nmtflex.corpus.store import TokenStore
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
 Ids = NDArray[np.int64]
+Sentence = Sequence[int] | NDArray[np.integer]
 Pairs = NDArray[np.integer]  # numbers of pairs in a store, from 0
 
 LARGE = 1 << 23  # pairs; from here on, sorting by comparison takes too long
@@ -44,6 +46,8 @@ class Batches:
             longer pair makes a batch of its own.
         sentences: Sentences a batch; overrides ``tokens``.
     """
+
+    stretch: float = 1.0  # how much wider batches become than stored lengths say
 
     def __init__(
         self, source: TokenStore, target: TokenStore, tokens: int, sentences: int | None = None
@@ -112,10 +116,17 @@ class Batches:
         """Count target tokens, including end-of-sentence, without reading them."""
         return sum(int(self.target.lengths[pairs].sum()) + len(pairs) for pairs in batches)
 
+    def read(self, pairs: Pairs) -> tuple[list[Sentence], list[Sentence]]:
+        """Return the ids of the pairs' sources and targets."""
+        return [self.source[pair] for pair in pairs], [self.target[pair] for pair in pairs]
+
+    def notes(self) -> Iterator[str]:
+        """Yield what the user should know of them."""
+        yield from ()
+
     def collate(self, pairs: Pairs) -> Batch:
         """Read the pairs and pad them."""
-        sources = [self.source[pair] for pair in pairs]
-        targets = [self.target[pair] for pair in pairs]
+        sources, targets = self.read(pairs)
         lengths = np.array([len(source) for source in sources], dtype=np.int64)
         longest = max(len(target) for target in targets) + 1
         source = np.full((len(pairs), int(lengths.max())), PAD_ID, dtype=np.int64)

@@ -1,7 +1,7 @@
 """Raw parallel text to a prepared folder.
 
 Training text takes two streaming passes. The first tokenises and filters it and numbers its
-distinct words; BPE is learned from their counts in a sample of the pairs, pairs with too many
+distinct words; a subword model is learned from a sample of the pairs, pairs with too many
 subwords are dropped, and vocabularies are built from the rest. The second turns the numbers into
 ids. Valid and test, and everything under ``--like``, are encoded in one pass. Only the distinct
 words are held in memory.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -23,16 +22,17 @@ import nmtflex
 from nmtflex.config import FORMAT, PreprocessConfig, describe_tokenizer
 from nmtflex.corpus.filters import Filter, build_filter, describe_reasons
 from nmtflex.corpus.inputs import Corpus, Lines, find_corpora, read_chunks
+from nmtflex.corpus.learning import Learner, build_learners
 from nmtflex.corpus.parallel import OnProgress
 from nmtflex.corpus.passes import Encode, Tokenise
 from nmtflex.corpus.readers import starts_with_mark
 from nmtflex.corpus.splits import PairCount, SplitWriter
 from nmtflex.corpus.store import MANIFEST, SIDES, PreparedCorpus, open_prepared, raw_path
-from nmtflex.corpus.words import Integers, Pieces, WordStore, numbering
+from nmtflex.corpus.words import Pieces, WordStore, numbering
 from nmtflex.errors import DataError, OptionError
 from nmtflex.files import atomic_folder, file_hash, is_free, write_json
-from nmtflex.text.bpe import BPE, learn_bpe, worth_learning_from
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
+from nmtflex.text.subwords import Subwords
 from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
 from nmtflex.text.vocabulary import Vocabulary
 from nmtflex.workers import ordered_map
@@ -71,7 +71,7 @@ class _Preparation:
         self.progress = progress
         self.splits: dict[str, Any] = {}
         self.bpe_sample: dict[str, int] | None = (
-            None  # pairs that BPE is learned from, and of how many
+            None  # pairs that subwords are learned from, and of how many
         )
         self.pipeline: TextPipeline
         self.rules: Filter
@@ -92,10 +92,12 @@ class _Preparation:
     def _filter_of_like(self) -> Filter:
         """Return the filter for training text under ``--like``."""
         sides = self.pipeline.source, self.pipeline.target
-        with_bpe = [side.bpe is not None for side in sides]
-        if self.config.max_subwords is not None and not any(with_bpe):
-            raise OptionError(f"--max-subwords has no effect: --like {self.config.like} has no BPE")
-        return build_filter(self.config, [side.tokenizer.name for side in sides], with_bpe)
+        split = [side.subwords is not None for side in sides]
+        if self.config.max_subwords is not None and not any(split):
+            raise OptionError(
+                f"--max-subwords has no effect: --like {self.config.like} has no subwords"
+            )
+        return build_filter(self.config, [side.tokenizer.name for side in sides], split)
 
     def _learn_from(self, corpora: list[Corpus]) -> None:
         """Build the pipeline from the training text, and encode the text with it."""
@@ -107,21 +109,20 @@ class _Preparation:
             build_tokenizer(describe_tokenizer(*side, config), config.kytea_model)
             for side in zip(names, languages, normalize, strict=True)
         ]
-        self.rules = build_filter(
-            config, names, [bool(config.bpe) and name != "char" for name in names]
-        )
+        learners = build_learners(config)
+        self.rules = build_filter(config, names, [learner is not None for learner in learners])
         temporary = self.folder / "words"
         temporary.mkdir()
         stores = [WordStore(temporary / side) for side in SIDES]
         pairs = self._read_words(corpora, tokenizers, stores)
-        merges = self._learn_merges(stores, tokenizers, pairs.kept)
+        subwords = self._learn(stores, learners, pairs.kept)
         self.progress("making vocabularies", 0)
         numbers = [numbering()] * 2 if config.joint else [numbering(), numbering()]
-        pieces = [Pieces(*side) for side in zip(stores, merges, numbers, strict=True)]
+        pieces = [Pieces(*side) for side in zip(stores, subwords, numbers, strict=True)]
         self._drop_long(pairs, stores, pieces)
         self._need_some(pairs, corpora)
-        vocabularies = self._make_vocabularies(pieces)
-        parts = zip(languages, tokenizers, merges, vocabularies, strict=True)
+        vocabularies = self._make_vocabularies(pieces, subwords)
+        parts = zip(languages, tokenizers, subwords, vocabularies, strict=True)
         source, target = (SidePipeline(*part) for part in parts)
         self.pipeline = TextPipeline(source, target, config.joint)
         self.pipeline.save(self.folder / "pipeline")
@@ -145,30 +146,25 @@ class _Preparation:
         self._need_some(pairs, corpora)
         return pairs
 
-    def _learn_merges(
-        self, stores: list[WordStore], tokenizers: list[Tokenizer], kept: int
-    ) -> list[BPE | None]:
-        """Learn each side's BPE from a sample of the pairs; character tokens have none."""
-        if not self.config.bpe:
-            return [None, None]
-        self.progress("learning BPE", 0)
+    def _learn(
+        self, stores: list[WordStore], learners: list[Learner | None], kept: int
+    ) -> list[Subwords | None]:
+        """Make each side's subword model from a sample of the pairs; one model if joint."""
         size = min(self.config.bpe_sample or kept, kept)
-        self.bpe_sample = {"pairs": size, "of": kept}
         sample = np.arange(size) * kept // size
-        if self.config.joint:
-            return [self._learn_from_words(sample, *stores)] * 2
-        return [
-            None if tokenizer.name == "char" else self._learn_from_words(sample, store)
-            for store, tokenizer in zip(stores, tokenizers, strict=True)
-        ]
 
-    def _learn_from_words(self, sample: Integers, *stores: WordStore) -> BPE:
-        counts = Counter[str]()
-        for store in stores:
-            counts.update(store.counts_in(sample))
-        words = worth_learning_from(counts)
-        del counts  # large, and no longer needed
-        return learn_bpe(words, self.config.bpe, partial(self.progress, "learning BPE"))
+        def learn(learner: Learner | None, stores: list[WordStore]) -> Subwords | None:
+            if learner is None:
+                return None
+            stage = f"learning {learner.title}"
+            if learner.title:
+                self.progress(stage, 0)
+                self.bpe_sample = {"pairs": size, "of": kept}
+            return learner(stores, sample, partial(self.progress, stage))
+
+        if self.config.joint:
+            return [learn(learners[0], stores)] * 2
+        return [learn(learner, [store]) for learner, store in zip(learners, stores, strict=True)]
 
     def _drop_long(self, pairs: PairCount, stores: list[WordStore], pieces: list[Pieces]) -> None:
         """Drop pairs with too many subwords, before vocabularies are built from the others."""
@@ -183,8 +179,10 @@ class _Preparation:
         for store in stores:
             store.drop(dropped)
 
-    def _make_vocabularies(self, pieces: list[Pieces]) -> list[Vocabulary]:
-        """Choose each side's vocabulary."""
+    def _make_vocabularies(
+        self, pieces: list[Pieces], subwords: list[Subwords | None]
+    ) -> list[Vocabulary]:
+        """Choose each side's vocabulary: all pieces of its model, or those of the text."""
         config = self.config
         counts = [side.counts() for side in pieces]
         if config.joint:
@@ -192,12 +190,15 @@ class _Preparation:
             counts[0] = np.pad(counts[0], (0, len(counts[1]) - len(counts[0])))
             counts = [counts[0] + counts[1]] * 2
         sizes = config.source_vocabulary, config.target_vocabulary
-        return [
-            Vocabulary.build(
-                dict(zip(side.numbers, totals.tolist(), strict=True)), size, config.min_frequency
-            )
-            for side, totals, size in zip(pieces, counts, sizes, strict=True)
-        ]
+        found = []
+        for side, totals, size, model in zip(pieces, counts, sizes, subwords, strict=True):
+            seen = dict(zip(side.numbers, totals.tolist(), strict=True))
+            if model and model.pieces is not None:
+                every = {piece: seen.get(piece, 0) for piece in model.pieces}
+                found.append(Vocabulary.build(every, min_frequency=0))
+            else:
+                found.append(Vocabulary.build(seen, size, config.min_frequency))
+        return found
 
     def _write_train(self, stores: list[WordStore], pieces: list[Pieces]) -> dict[str, Any]:
         """Turn the kept words into ids; return their manifest entry."""

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nmtflex.corpus.store import StoreWriter
-from nmtflex.text.bpe import BPE
+from nmtflex.text.subwords import Subwords
 from nmtflex.text.vocabulary import Vocabulary
 
 BLOCK = 1 << 15  # sentences converted at once
@@ -78,14 +78,31 @@ class WordStore:
         Args:
             sentences: Their numbers, from 0, ascending; call before ``drop``.
         """
-        totals, first = np.zeros(len(self._numbers), np.int64), 0
+        totals = np.zeros(len(self._numbers), np.int64)
+        for ids, lengths, chosen in self._chosen(sentences):
+            totals += np.bincount(ids[np.repeat(chosen, lengths)], minlength=len(totals))
+        return dict(compress(zip(self.words, totals.tolist(), strict=True), totals))
+
+    def sentences(self, sentences: Integers) -> Iterator[str]:
+        """Yield some sentences, their words joined by spaces; see ``counts_in``."""
+        words = list(self.words)
+        for ids, lengths, chosen in self._chosen(sentences):
+            ends = np.cumsum(lengths)
+            for place in np.flatnonzero(chosen).tolist():
+                own = ids[ends[place] - lengths[place] : ends[place]]
+                yield " ".join(map(words.__getitem__, own.tolist()))
+
+    def _chosen(
+        self, sentences: Integers
+    ) -> Iterator[tuple[npt.NDArray[np.uint32], Integers, npt.NDArray[np.bool]]]:
+        """Yield the blocks, and for each sentence whether its number is among these."""
+        first = 0
         for ids, lengths in self._blocks():
             start, stop = np.searchsorted(sentences, (first, first + len(lengths)))
             chosen = np.zeros(len(lengths), bool)
             chosen[sentences[start:stop] - first] = True
-            totals += np.bincount(ids[np.repeat(chosen, lengths)], minlength=len(totals))
+            yield ids, lengths, chosen
             first += len(lengths)
-        return dict(compress(zip(self.words, totals.tolist(), strict=True), totals))
 
     def longer_than(self, limit: int, pieces: Pieces) -> Integers:
         """Return the numbers of the sentences with more than ``limit`` subwords, for ``drop``."""
@@ -148,17 +165,19 @@ class Pieces:
 
     Args:
         words: The words of one side.
-        bpe: Splits them; None leaves them whole.
+        subwords: Splits them; None leaves them whole.
         numbers: Numbers of the distinct subwords; two sides share them for joint vocabularies.
     """
 
-    def __init__(self, words: WordStore, bpe: BPE | None, numbers: defaultdict[str, int]) -> None:
+    def __init__(
+        self, words: WordStore, subwords: Subwords | None, numbers: defaultdict[str, int]
+    ) -> None:
         self.numbers = numbers
         self.sizes: Integers = np.ones(len(words.words), np.int64)
         flat = array("i")
         number = numbers.__getitem__
         for place, word in enumerate(words.words):
-            pieces = bpe.split(word) if bpe else (word,)
+            pieces = subwords.split(word) if subwords else (word,)
             flat.extend(map(number, pieces))
             self.sizes[place] = len(pieces)
         self._flat = np.asarray(flat)

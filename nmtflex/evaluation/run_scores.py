@@ -97,8 +97,16 @@ def common_scorer(
                     f"{segmentation.signature}), so their scores cannot be compared; write the "
                     f"translations of each with --output, and score the files with --hypothesis"
                 )
-    texts = [segmentation.text(name, lines) for name, lines in references]
+    texts = [segmentation.text(name, _plain(targets, lines)) for name, lines in references]
     return Scorer(segmentation, texts, config)
+
+
+def _plain(targets: Mapping[str, SidePipeline], lines: Sequence[str]) -> list[str]:
+    """Join the pieces of segmented references, as translations are joined."""
+    found = list(lines)
+    for target in targets.values():
+        found = list(map(target.plain, found))
+    return found
 
 
 class Translated(NamedTuple):

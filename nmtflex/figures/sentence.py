@@ -9,7 +9,6 @@ from typing import NamedTuple
 from nmtflex.decoding.traces import Numbers, SentenceTrace
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import DataError
-from nmtflex.text.bpe import MARKER
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 
 END = "</s>"
@@ -62,15 +61,16 @@ def shown_tokens(
 
 def raw_tokens(side: SidePipeline, pieces: Sequence[str]) -> list[str]:
     """Return tokens as in raw text: ``'`` for ``&apos;``; parts of words do not change."""
-    if side.bpe is None:
+    subwords = side.subwords
+    if subwords is None:
         return [side.tokenizer.surface(piece)[0] for piece in pieces]
     starts = [*side.word_starts(pieces), len(pieces)]
     whole = {
         start
         for start, end in pairwise(starts)
-        if end == start + 1 and not pieces[start].endswith(MARKER)
+        if end == start + 1 and (subwords.opens(pieces[start]) or subwords.closes(pieces[start]))
     }
     return [
-        side.tokenizer.surface(side.bpe.join([piece])[0])[0] if place in whole else piece
+        side.tokenizer.surface(subwords.join([piece])[0])[0] if place in whole else piece
         for place, piece in enumerate(pieces)
     ]

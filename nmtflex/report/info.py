@@ -17,6 +17,7 @@ from nmtflex.runs.folder import RunFolder, best_update, read_run_config, update_
 from nmtflex.runs.metrics import read_metrics
 from nmtflex.runs.weights import open_tensors
 from nmtflex.text.pipeline import DESCRIPTION
+from nmtflex.text.subwords import name_subwords
 from nmtflex.training.checkpoint import read_progress
 
 
@@ -68,7 +69,7 @@ def _data(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _languages(folder: RunFolder) -> dict[str, Any]:
-    """Return language, tokenizer, BPE and vocabulary of each side."""
+    """Return language, tokenizer, subwords and vocabulary of each side."""
     described = read_json(folder.pipeline / DESCRIPTION, RunError)
     found = {}
     for side in ("source", "target"):
@@ -77,7 +78,7 @@ def _languages(folder: RunFolder) -> dict[str, Any]:
             found[side] = {
                 "language": str(own["language"]),
                 "tokenizer": str(own["tokenizer"]["name"]),
-                "bpe": own["bpe"] is not None,
+                "subwords": name_subwords(own),
                 "vocabulary": int(own["vocabulary"]),
             }
         except (KeyError, TypeError, ValueError) as error:

@@ -1,18 +1,22 @@
-"""The text side of a run, from raw text to ids and back: tokenizer, BPE and vocabulary a side."""
+"""The text side of a run, from raw text to ids and back.
+
+Each language has a tokenizer, a subword model or none, and a vocabulary.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 from nmtflex.config import FORMAT
 from nmtflex.errors import DataError
 from nmtflex.files import check_plain, read_json, write_json
-from nmtflex.text.bpe import BPE, MARKER
 from nmtflex.text.spans import spans_of
+from nmtflex.text.subwords import Subwords, load_subwords
+from nmtflex.text.subwords.sentencepiece import SPACE
 from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK, UNK_ID, Vocabulary
 
@@ -23,15 +27,16 @@ CACHE_LIMIT = 1 << 18  # words; about 60 MB
 class _WordCache(dict[str, tuple[int, ...]]):
     """Word to ids; emptied when full, so an endless stream needs constant memory."""
 
-    def __init__(self, bpe: BPE | None, vocabulary: Vocabulary) -> None:
+    def __init__(self, subwords: Subwords | None, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self._bpe = bpe
+        self._subwords = subwords
         self._vocabulary = vocabulary
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         if len(self) >= CACHE_LIMIT:
             self.clear()
-        ids = tuple(self._vocabulary.ids(self._bpe.split(word) if self._bpe else (word,)))
+        pieces = (word,) if self._subwords is None else self._subwords.split(word)
+        ids = tuple(self._vocabulary.ids(pieces))
         self[word] = ids
         return ids
 
@@ -42,7 +47,7 @@ class SidePipeline:
     Args:
         language: Suffix of its files.
         tokenizer: Raw line to words.
-        bpe: Words to subwords, or None.
+        subwords: Words to subwords, or None.
         vocabulary: Subwords to ids.
 
     If ``longest`` is set, ``segment`` and ``encode`` return at most that many subwords of a line.
@@ -51,24 +56,31 @@ class SidePipeline:
     longest: int | None = None
 
     def __init__(
-        self, language: str, tokenizer: Tokenizer, bpe: BPE | None, vocabulary: Vocabulary
+        self,
+        language: str,
+        tokenizer: Tokenizer,
+        subwords: Subwords | None,
+        vocabulary: Vocabulary,
     ) -> None:
         self.language = language
         self.tokenizer = tokenizer
-        self.bpe = bpe
+        self.subwords = subwords
         self.vocabulary = vocabulary
-        self._cache = _WordCache(bpe, vocabulary)
+        self._cache = _WordCache(subwords, vocabulary)
 
     def words(self, line: str) -> list[str]:
-        """Split a raw line into words: the tokens before BPE."""
+        """Split a raw line into words: the tokens before subwords."""
         return self.tokenizer.words(line)
+
+    def _split(self, word: str) -> Sequence[str]:
+        return self.subwords.split(word) if self.subwords else (word,)
 
     def segment(self, line: str) -> list[str]:
         """Split a raw line into subwords."""
-        words = self.words(line)
-        if self.bpe:
-            words = [piece for word in words for piece in self.bpe.split(word)]
-        return words[: self.longest]
+        return self._pieces(line)[: self.longest]
+
+    def _pieces(self, line: str) -> list[str]:
+        return [piece for word in self.words(line) for piece in self._split(word)]
 
     def encode(self, line: str) -> list[int]:
         """Turn a raw line into ids, without begin and end."""
@@ -92,20 +104,23 @@ class SidePipeline:
             for number in ids
             if number not in hidden
         ]
-        return self.bpe.join(pieces) if self.bpe else pieces
+        return self.subwords.join(pieces) if self.subwords else pieces
+
+    def plain(self, line: str) -> str:
+        """Return a raw line as ``decode`` writes lines: without the marks of segmented text."""
+        return self.subwords.plain(line) if self.subwords else line
 
     def attended_words(self, line: str) -> list[str]:
         """Return for each subword of ``segment(line)`` the raw text of the whole word it is of."""
-        return [line[start:end] for start, end in self.word_spans(line)]
+        return [self.plain(line[start:end]) for start, end in self.word_spans(line)]
 
     def word_spans(self, line: str) -> list[tuple[int, int]]:
         """Return for each subword of ``segment(line)`` where the whole word it is of stands."""
         spans = self.spans(line)
+        pieces = self._pieces(line)
         found: list[tuple[int, int]] = []
-        for word in self.words(line):
-            count = len(self.bpe.split(word)) if self.bpe else 1
-            first, last = spans[len(found)], spans[len(found) + count - 1]
-            found += [(first[0], last[1])] * count
+        for start, stop in pairwise([*self.word_starts(pieces), len(pieces)]):
+            found += [(spans[start][0], spans[stop - 1][1])] * (stop - start)
         return found
 
     def fill_unknown(
@@ -119,24 +134,30 @@ class SidePipeline:
             ids: Without begin and end.
             replacements: Raw text for each id, split as this side splits words; used where the id
                 is that of unknown tokens and is a whole word.
-            unknown: Text for an unknown token inside a word built by BPE.
+            unknown: Text for an unknown token inside a word of several subwords.
         """
+        offered = [text for _, text in zip(ids, replacements, strict=True)]
         words = [[word] for word in self.decode_words(ids, unknown)]
-        starts = self.word_starts([self.vocabulary.token(number) for number in ids])
-        offered = list(zip(ids, replacements, strict=True))
-        for place, start in enumerate(starts):
-            number, replacement = offered[start]
-            if number == UNK_ID:
+        for word, place in enumerate(self.unknown_words(ids)):
+            if place is not None:
                 # A space is a token only of "char"; other tokenizers keep the unknown word.
-                words[place] = self.tokenizer.tokenize(replacement) or [unknown]
+                words[word] = self.tokenizer.tokenize(offered[place]) or [unknown]
         return words
+
+    def unknown_words(self, ids: Sequence[int]) -> list[int | None]:
+        """Return for each word the place of its id of unknown tokens, if it is nothing else."""
+        pieces = [self.vocabulary.token(number) for number in ids]
+        found: list[int | None] = []
+        for start, stop in pairwise([*self.word_starts(pieces), len(ids)]):
+            # SentencePiece begins a word with a space, which may be a piece by itself.
+            place = stop - 1 if stop - start == 2 and pieces[start] == SPACE else start
+            whole = place == stop - 1 and ids[place] == UNK_ID
+            found.append(place if whole else None)
+        return found
 
     def word_starts(self, pieces: Sequence[str]) -> list[int]:
         """Return where each word begins among its subwords."""
-        if self.bpe is None:
-            return list(range(len(pieces)))
-        goes_on = [False, *(piece.endswith(MARKER) for piece in pieces)]
-        return [place for place in range(len(pieces)) if not goes_on[place]]
+        return self.subwords.starts(pieces) if self.subwords else list(range(len(pieces)))
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a raw line."""
@@ -148,26 +169,26 @@ class SidePipeline:
         In characters. Starts never decrease; where a tokenizer changed the text, a span is a nearby
         guess inside the line.
         """
-        return spans_of(line, self.words(line), self.tokenizer, self.bpe)
+        return spans_of(line, self.words(line), self.tokenizer, self.subwords)
 
     def describe(self) -> dict[str, Any]:
-        """Return the manifest entry of this side; BPE as its number of merges, which may be 0."""
+        """Return the manifest entry of this side."""
         return {
             "language": self.language,
             "tokenizer": self.tokenizer.describe(),
-            "bpe": len(self.bpe.ranks) if self.bpe else None,
+            **(self.subwords.describe() if self.subwords else {"bpe": None}),
             "vocabulary": len(self.vocabulary),
         }
 
     def _save(self, folder: Path, side: str) -> None:
         self.tokenizer.save_model(_model_path(folder, side, self.tokenizer.name))
         self.vocabulary.save(folder / f"{side}.vocabulary")
-        if self.bpe:
-            self.bpe.save(folder / f"{side}.codes")
+        if self.subwords:
+            self.subwords.save(folder, side)
 
     @classmethod
     def _load(cls, folder: Path, side: str, description: dict[str, Any]) -> SidePipeline:
-        bpe = None if description["bpe"] is None else BPE.load(folder / f"{side}.codes")
+        subwords = load_subwords(folder, side, description)
         vocabulary = Vocabulary.load(folder / f"{side}.vocabulary")
         if len(vocabulary) != description["vocabulary"]:
             raise DataError(
@@ -176,7 +197,7 @@ class SidePipeline:
             )
         about = description["tokenizer"]
         tokenizer = build_tokenizer(about, _model_path(folder, side, about["name"]))
-        return cls(description["language"], tokenizer, bpe, vocabulary)
+        return cls(description["language"], tokenizer, subwords, vocabulary)
 
 
 def _model_path(folder: Path, side: str, tokenizer: str) -> Path:
@@ -191,7 +212,7 @@ class TextPipeline:
     Args:
         source: The language translated from.
         target: The language translated into.
-        joint: The sides share BPE codes and vocabulary.
+        joint: The sides share subword model and vocabulary.
     """
 
     source: SidePipeline
@@ -224,9 +245,8 @@ class TextPipeline:
         spaceless = target.tokenizer.name not in ("none", "moses")  # these insert spaces themselves
         joined: list[str] = []
         before = None  # source span of the last replaced word
-        starts = target.word_starts([target.vocabulary.token(number) for number in ids])
-        for start, parts in zip(starts, filled, strict=True):
-            span = spans[places[start]] if ids[start] == UNK_ID else None
+        for place, parts in zip(target.unknown_words(ids), filled, strict=True):
+            span = None if place is None else spans[places[place]]
             if before and span and spaceless and line[before[1] : span[0]].isspace():
                 joined.append(" ")
             joined += parts
@@ -243,8 +263,9 @@ class TextPipeline:
                 return f"{name} language"
             if one.tokenizer.describe() != two.tokenizer.describe():
                 return f"{name} tokenizer"
-            if (one.bpe and one.bpe.ranks) != (two.bpe and two.bpe.ranks):
-                return f"{name} BPE"
+            if one.subwords != two.subwords:
+                model = one.subwords or two.subwords
+                return f"{name} {model.title if model else ''}"
         return None
 
     def save(self, folder: Path) -> None:

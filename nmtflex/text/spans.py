@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nmtflex.text.bpe import BPE, MARKER, clashes
+from nmtflex.text.subwords import Subwords
 from nmtflex.text.tokenizers import Tokenizer
 
 LOOKAHEAD = 16  # characters searched where a tokenizer dropped or changed some
 
 
 def spans_of(
-    line: str, words: Sequence[str], tokenizer: Tokenizer, bpe: BPE | None
+    line: str, words: Sequence[str], tokenizer: Tokenizer, subwords: Subwords | None
 ) -> list[tuple[int, int]]:
     """Return [start, end) in the raw line, in characters, for each subword of the words."""
     text, places = tokenizer.align(line)
-    spans = _spans_in(text, words, tokenizer, bpe)
+    spans = _spans_in(text, words, tokenizer, subwords)
     if places is None:
         return spans
     starts = [*(start for start, _ in places), len(line)]
@@ -24,7 +24,7 @@ def spans_of(
 
 
 def _spans_in(
-    line: str, words: Sequence[str], tokenizer: Tokenizer, bpe: BPE | None
+    line: str, words: Sequence[str], tokenizer: Tokenizer, subwords: Subwords | None
 ) -> list[tuple[int, int]]:
     """Return [start, end) in the text that was split into the words."""
     spans, cursor = [], 0
@@ -36,7 +36,12 @@ def _spans_in(
             cursor = min(start + 1, len(line))
             places.append((start, cursor))
         characters = [places[owner] for owner in owners]
-        spans += _pieces(word, characters, bpe) if bpe else [(characters[0][0], cursor)]
+        if subwords is None:
+            spans.append((characters[0][0], cursor))
+            continue
+        for start, end in subwords.bounds(word):
+            first = characters[start][0]
+            spans.append((first, characters[end - 1][1] if end > start else first))
     return spans
 
 
@@ -46,16 +51,3 @@ def _find(line: str, character: str, cursor: int) -> int:
         cursor += 1
     found = line.find(character, cursor, cursor + LOOKAHEAD)
     return cursor if found < 0 else found
-
-
-def _pieces(word: str, characters: list[tuple[int, int]], bpe: BPE) -> list[tuple[int, int]]:
-    """Divide a word's span among its pieces."""
-    # What ``escape`` puts after an "@" belongs to it.
-    wide = clashes(word)
-    spread = [place for number, place in enumerate(characters) for _ in range(1 + (number in wide))]
-    spans, start = [], 0
-    for piece in bpe.split(word):
-        stop = start + len(piece.removesuffix(MARKER))
-        spans.append((spread[start][0], spread[stop - 1][1]))
-        start = stop
-    return spans

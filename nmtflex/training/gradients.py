@@ -83,6 +83,7 @@ class Gradients:
         sums = Sums(*(kind(value) for kind, value in values))
         if sums.left_out:
             self.left_out = [pair for part in self.ranks.gather(self.left_out) for pair in part]
+        if sums.tokens != tokens:  # without those left out, or segmented anew
             for weight in self.model.parameters():
                 if weight.grad is not None:
                     weight.grad.mul_(tokens / max(1, sums.tokens))

@@ -10,6 +10,7 @@ import torch
 from nmtflex.config import AUTO, DeviceConfig, LoopConfig, ModelConfig, TrainConfig
 from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.corpus.integrity import Integrity
+from nmtflex.corpus.sampling import open_batches, resegmenters
 from nmtflex.corpus.store import PreparedCorpus, open_prepared
 from nmtflex.errors import DataError, OptionError
 from nmtflex.model.build import build_model, outlined
@@ -85,6 +86,7 @@ def make_trainer(
     """
     ranks = ranks or Ranks()
     _check_corpus(options, corpus)
+    sampled = resegmenters(corpus, options.train.subword_alpha, options.train.bpe_dropout)
     integrity = Integrity(corpus)
     integrity.check()
     check_same_data(ranks, corpus.fingerprint, corpus.folder)
@@ -100,8 +102,7 @@ def make_trainer(
     folder = RunFolder(config.run)
     processes = began_with(ranks, folder)
     whole = whole_batches(config, processes)
-    stores = corpus.store("train", "source"), corpus.store("train", "target")
-    batches = Batches(*stores, whole.token_budget, whole.batch_sentences)
+    batches = open_batches(corpus, sampled, whole.token_budget, whole.batch_sentences)
     schedule = make_schedule(whole, batches)
     described = describe(corpus, options._replace(train=config), data, base, processes)
     optimizer = build_optimizer(config, trained, rate, factors_of(model, config.rate_factors))
@@ -115,6 +116,7 @@ def make_trainer(
     order = batches.order(whole.seed, progress.epoch)
     largest = _largest_batch(batches, order) // ranks.size
     fitting = largest_piece(model, batches, largest, ranks, config.copies)
+    piece = fitting and int(fitting / batches.stretch)
     validator = None
     if "valid" in corpus.splits:
         validator = Validator(corpus, whole.valid_beam, whole.token_budget, valid_tau, ranks)
@@ -124,7 +126,7 @@ def make_trainer(
         folder=folder,
         model=model,
         optimizer=optimizer,
-        gradients=Gradients(model, batches, smoothing, beta, ranks, train_tau, fitting),
+        gradients=Gradients(model, batches, smoothing, beta, ranks, train_tau, piece),
         validator=validator,
         schedule=schedule,
         progress=progress,
@@ -132,7 +134,11 @@ def make_trainer(
         setbacks=Setbacks(corpus, config, progress),
         integrity=integrity,
         ranks=ranks,
-        notes=[*state.notes, *_notes(corpus, options, config, largest, fitting)],
+        notes=[
+            *state.notes,
+            *batches.notes(),
+            *_notes(corpus, options, config, largest, fitting),
+        ],
     )
 
 
@@ -179,7 +185,8 @@ def _build(
 
 def _largest_batch(batches: Batches, order: list[Pairs]) -> int:
     """Return the tokens of the largest batch, padding included."""
-    return max((len(pairs) * int(batches.widths(pairs).max()) for pairs in order), default=0)
+    most = max((len(pairs) * int(batches.widths(pairs).max()) for pairs in order), default=0)
+    return int(most * batches.stretch)
 
 
 def _notes(

@@ -80,7 +80,7 @@ class Validator:
         source, target = corpus.store("valid", "source"), corpus.store("valid", "target")
         self.sources = [source[pair].tolist() for pair in range(len(source))]
         self.limits = [TIMES * length + MORE for length in target.lengths.tolist()]
-        self.references = corpus.raw("valid", "target")
+        self.references = list(map(corpus.pipeline.target.plain, corpus.raw("valid", "target")))
         self.batches = Batches(source, target, batch_tokens)
         if not len(self.batches.usable):
             raise DataError(f"{corpus.folder}: every source line of the validation split is empty")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutant import Mutant
 
-BPE, VOCABULARY = "nmtflex/text/bpe.py", "nmtflex/text/vocabulary.py"
+BPE, VOCABULARY = "nmtflex/text/subwords/bpe.py", "nmtflex/text/vocabulary.py"
 RIBES, SIGNIFICANCE = "nmtflex/scoring/ribes.py", "nmtflex/scoring/significance.py"
 
 TEXT = [

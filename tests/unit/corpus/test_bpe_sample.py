@@ -11,7 +11,7 @@ from nmtflex.corpus.words import WordStore
 
 
 def merges(corpus):
-    return list(corpus.pipeline.source.bpe.ranks)
+    return list(corpus.pipeline.source.subwords.ranks)
 
 
 def test_the_sample_is_evenly_spread(write, run):

@@ -102,7 +102,7 @@ def test_joint_sides_share_merges_and_vocabulary(write, run):
     corpus = run(train=train, bpe=1, joint=True)
     source, target = corpus.pipeline.source, corpus.pipeline.target
     assert corpus.pipeline.joint
-    assert list(source.bpe.ranks) == list(target.bpe.ranks) == [("a", "b</w>")]
+    assert list(source.subwords.ranks) == list(target.subwords.ranks) == [("a", "b</w>")]
     assert source.vocabulary.tokens == target.vocabulary.tokens
     assert dict(zip(source.vocabulary.tokens[4:], source.vocabulary.counts, strict=True)) == {
         "ab": 3, "c@@": 2, "d": 2,
@@ -111,16 +111,16 @@ def test_joint_sides_share_merges_and_vocabulary(write, run):
 
 def test_separate_sides_learn_apart(write, run):
     corpus = run(train=[write("train", "ab ab\n", "cd cd ab\n")], bpe=1)
-    assert list(corpus.pipeline.source.bpe.ranks) == [("a", "b</w>")]
-    assert list(corpus.pipeline.target.bpe.ranks) == [("c", "d</w>")]
+    assert list(corpus.pipeline.source.subwords.ranks) == [("a", "b</w>")]
+    assert list(corpus.pipeline.target.subwords.ranks) == [("c", "d</w>")]
     assert corpus.pipeline.source.vocabulary.tokens[4:] == ["ab"]
     assert not corpus.pipeline.joint
 
 
 def test_characters_have_no_bpe(write, run):
     corpus = run(train=[write("train", "ab ab\n", "x y\n")], bpe=9, target_tokenizer="char")
-    assert corpus.pipeline.source.bpe is not None
-    assert corpus.pipeline.target.bpe is None
+    assert corpus.pipeline.source.subwords is not None
+    assert corpus.pipeline.target.subwords is None
     assert set(corpus.pipeline.target.vocabulary.tokens[4:]) == {"x", "▁", "y"}
 
 

@@ -88,7 +88,7 @@ def test_like_limits_subwords_as_learning_does(write, run, tmp_path):
 def test_a_limit_of_subwords_needs_bpe_under_like_too(write, run, tmp_path):
     train = write("train", "a\n", "x\n")
     run("first", train=[train])
-    with pytest.raises(OptionError, match=r"--max-subwords has no effect: --like .*first has no B"):
+    with pytest.raises(OptionError, match=r"--max-subwords has no effect: --like .*first has no s"):
         run("second", train=[train], like=tmp_path / "first", max_subwords=9)
 
 

@@ -11,8 +11,8 @@ from nmtflex.decoding.translator import Translator
 from nmtflex.errors import DataError
 from nmtflex.figures.sentence import Looked, look_at, raw_tokens
 from nmtflex.model.build import build_model
-from nmtflex.text.bpe import BPE
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
+from nmtflex.text.subwords.bpe import BPE
 from nmtflex.text.tokenizers import build_tokenizer
 from nmtflex.text.vocabulary import Vocabulary
 

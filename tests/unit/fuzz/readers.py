@@ -22,8 +22,8 @@ from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.metrics import read_metrics
 from nmtflex.runs.opening import load_run
 from nmtflex.runs.threshold import threshold_value
-from nmtflex.text.bpe import BPE
 from nmtflex.text.pipeline import TextPipeline
+from nmtflex.text.subwords.bpe import BPE
 from nmtflex.text.tokenizers.kytea_model import check_model, read_model
 from nmtflex.text.vocabulary import Vocabulary
 from nmtflex.training.checkpoint import last_rate, load_checkpoint

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtflex.errors import DataError
-from nmtflex.text import bpe as bpe_module
-from nmtflex.text.bpe import BPE, escape, learn_bpe, unescape, worth_learning_from
+from nmtflex.text.subwords import bpe as bpe_module
+from nmtflex.text.subwords.bpe import BPE, escape, learn_bpe, unescape, worth_learning_from
 
 WORDS = st.text(st.characters(exclude_characters="\n ", exclude_categories=["Cs"]), min_size=1)
 CLASHING = st.text("@\ue000ab", min_size=1)
@@ -98,11 +98,11 @@ def test_splits_as_subword_nmt_does():
 
 
 def test_codes_are_saved_in_the_format_of_subword_nmt(tmp_path):
-    path = tmp_path / "codes"
-    BPE([("a", "b"), ("\u3000", "c</w>")]).save(path)
+    path = tmp_path / "source.codes"
+    BPE([("a", "b"), ("\u3000", "c</w>")]).save(tmp_path, "source")
     assert path.read_bytes() == "#version: 0.2\na b\n\u3000 c</w>\n".encode()
     assert list(BPE.load(path).ranks) == [("a", "b"), ("\u3000", "c</w>")]
-    BPE([]).save(path)
+    BPE([]).save(tmp_path, "source")
     assert BPE.load(path).ranks == {}
 
 

@@ -9,8 +9,8 @@ import pytest
 from nmtflex.config import FORMAT
 from nmtflex.errors import DataError
 from nmtflex.text import pipeline as module
-from nmtflex.text.bpe import BPE
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
+from nmtflex.text.subwords.bpe import BPE
 from nmtflex.text.tokenizers import (
     CharTokenizer,
     MosesTokenizer,
@@ -87,7 +87,7 @@ def test_what_is_saved_is_loaded(both, tmp_path):
     assert loaded.describe() == both.describe()
     assert loaded.source.encode("low & low") == [4, 5, 6, 4, 5]
     assert loaded.target.encode("a ▁") == [5, 4, 6]
-    assert loaded.target.bpe is None
+    assert loaded.target.subwords is None
     assert not loaded.joint
     assert sorted(path.name for path in (tmp_path / "pipeline").iterdir()) == [
         "pipeline.json",

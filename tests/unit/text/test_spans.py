@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtflex.text.bpe import BPE, escape
 from nmtflex.text.pipeline import SidePipeline
 from nmtflex.text.spans import spans_of
+from nmtflex.text.subwords.bpe import BPE, escape
 from nmtflex.text.tokenizers import (
     CharTokenizer,
     MosesTokenizer,

@@ -8,8 +8,8 @@ import torch
 from nmtflex.config import ModelConfig, SearchConfig
 from nmtflex.decoding.translator import Translation, Translator
 from nmtflex.model.build import build_model
-from nmtflex.text.bpe import BPE
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
+from nmtflex.text.subwords.bpe import BPE
 from nmtflex.text.tokenizers import (
     CharTokenizer,
     MosesTokenizer,

@@ -14,8 +14,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from nmtflex.errors import DataError
+from nmtflex.text.subwords.base import Draw, Subwords
+from nmtflex.text.subwords.drawing import draw_merges
 
 MARKER = "@@"
 HEADER = "#version: 0.2"
@@ -43,12 +46,15 @@ def unescape(word: str) -> str:
     return _ESCAPED.sub("@", word) if "@" in word else word
 
 
-class BPE:
+class BPE(Subwords):
     """Learned merges.
 
     Args:
         merges: Pairs of symbols in the order learned.
     """
+
+    title = "BPE"
+    sampled_by = "--bpe-dropout"
 
     def __init__(self, merges: Iterable[tuple[str, str]]) -> None:
         self.ranks: dict[tuple[str, str], int] = {}
@@ -57,12 +63,16 @@ class BPE:
 
     def split(self, word: str) -> list[str]:
         """Split a word into pieces."""
-        word = escape(word)
-        symbols = [*word[:-1], word[-1] + END]
+        symbols = _symbols(word)
         apply = _apply if len(symbols) < LONG else _apply_to_long
-        symbols = apply(symbols, self.ranks)
-        symbols[-1] = symbols[-1].removesuffix(END)
-        return [symbol + MARKER for symbol in symbols[:-1]] + symbols[-1:]
+        return _pieces(apply(symbols, self.ranks))
+
+    def drawing(self, word: str, alpha: float | None, dropout: float) -> Draw | None:
+        """Draw with BPE dropout; see ``draw_merges``."""
+        if not dropout:
+            return None
+        symbols, rank = _symbols(word), self.ranks.get
+        return lambda random: _pieces(draw_merges(symbols, rank, dropout, random))
 
     def join(self, pieces: Iterable[str]) -> list[str]:
         """Join pieces to words."""
@@ -75,10 +85,32 @@ class BPE:
                 word = ""
         return [*words, unescape(word)] if word else words
 
-    def save(self, path: Path) -> None:
+    def closes(self, piece: str) -> bool:
+        """Whether a piece is a word's last: it has no ``@@``."""
+        return not piece.endswith(MARKER)
+
+    def bounds(self, word: str) -> list[tuple[int, int]]:
+        """Return each piece's characters; what ``escape`` puts after an "@" belongs to it."""
+        wide = clashes(word)
+        owners = [place for place in range(len(word)) for _ in range(1 + (place in wide))]
+        found, start = [], 0
+        for piece in self.split(word):
+            stop = start + len(piece.removesuffix(MARKER))
+            found.append((owners[start], owners[stop - 1] + 1))
+            start = stop
+        return found
+
+    def _key(self) -> Any:
+        return self.ranks
+
+    def describe(self) -> dict[str, Any]:
+        """Return the number of merges, which may be 0."""
+        return {"bpe": len(self.ranks)}
+
+    def save(self, folder: Path, side: str) -> None:
         """Write the codes in subword-nmt's format."""
         lines = [HEADER, *map(" ".join, self.ranks)]
-        path.write_bytes(("\n".join(lines) + "\n").encode())
+        (folder / f"{side}.codes").write_bytes(("\n".join(lines) + "\n").encode())
 
     @classmethod
     def load(cls, path: Path) -> BPE:
@@ -93,6 +125,15 @@ class BPE:
             raise DataError(f"{path}: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise DataError(f"{path}: not valid UTF-8") from error
+
+
+def _symbols(word: str) -> list[str]:
+    word = escape(word)
+    return [*word[:-1], word[-1] + END]
+
+
+def _pieces(symbols: list[str]) -> list[str]:
+    return [symbol + MARKER for symbol in symbols[:-1]] + [symbols[-1].removesuffix(END)]
 
 
 def _apply(symbols: list[str], ranks: MergeRanks) -> list[str]:
