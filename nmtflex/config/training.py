@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +15,15 @@ from nmtflex.config.optimizer import AdamConfig, OptimizerConfig
 
 AUTO = -1  # tokens per batch: as many as fit in memory
 USUAL_PLATEAU = 3  # validations, of --schedule plateau
+
+
+def _factor_fault(text: str) -> str | None:
+    """Return what is wrong with a value of ``--lr-factor``, or None."""
+    pattern, _, factor = text.rpartition("=")
+    with contextlib.suppress(ValueError):
+        if pattern and 0 < float(factor) < math.inf:
+            return None
+    return f"--lr-factor must be PATTERN=FACTOR with a factor above 0, not {text!r}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,6 +112,13 @@ class LoopConfig(Config):
             ge=0,
         ),
     ] = 0
+    lr_factor: Annotated[
+        list[str],
+        Opt(
+            "PATTERN=FACTOR: multiply the learning rate of the weights with these names, as in "
+            "'encoder.*=0.1'; may be repeated, and the last match counts."
+        ),
+    ] = field(default_factory=list)
     clip: Annotated[
         float, Opt("Largest gradient norm; 0 for no clipping (Shu and Nakayama: 3).", ge=0)
     ] = 3.0
@@ -187,6 +205,16 @@ class LoopConfig(Config):
         return None
 
     @property
+    def rate_factors(self) -> dict[str, float]:
+        """The factors of ``--lr-factor`` by pattern, in order.
+
+        Raises:
+            ValueError: A factor is not a number.
+        """
+        parts = (text.rpartition("=") for text in self.lr_factor)
+        return {pattern: float(factor) for pattern, _, factor in parts}
+
+    @property
     def patient(self) -> int:
         """Validations without a new best after which the rate is halved; 0: never."""
         return self.plateau or (USUAL_PLATEAU if self.schedule == "plateau" else 0)
@@ -231,6 +259,7 @@ class LoopConfig(Config):
             faults.append(
                 "--halve-from 1 would halve the rate before the first update; lower --lr instead"
             )
+        faults += filter(None, map(_factor_fault, self.lr_factor))
         if self.schedule == "inverse-sqrt" and not self.warmup:
             faults.append("--schedule inverse-sqrt needs --warmup (Vaswani et al.: 4000)")
         if every is not None and not re.fullmatch(r"[1-9]\d*|(?=.*[1-9])\d+(\.\d+)?m", every):

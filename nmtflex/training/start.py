@@ -37,7 +37,7 @@ from nmtflex.training.progress import Progress
 from nmtflex.training.resume import Resumed, judge_by, resume
 from nmtflex.training.schedule import make_schedule
 from nmtflex.training.setbacks import Setbacks
-from nmtflex.training.trainable import trainable
+from nmtflex.training.trainable import factors_of, trainable
 from nmtflex.training.validation import Validator
 
 
@@ -104,7 +104,7 @@ def make_trainer(
     batches = Batches(*stores, whole.token_budget, whole.batch_sentences)
     schedule = make_schedule(whole, batches)
     described = describe(corpus, options._replace(train=config), data, base, processes)
-    optimizer = build_optimizer(config, trained, rate)
+    optimizer = build_optimizer(config, trained, rate, factors_of(model, config.rate_factors))
     validated = -1 if base else 0  # the weights of a base run are validated before the first update
     state = Resumed(Progress(rate=rate, validated_update=validated, factor=schedule.factor(1)))
     if ranks.first:
@@ -162,13 +162,14 @@ def _build(
     """Build the model on its device, if it fits; return it and its trained weights.
 
     Raises:
-        OptionError: It does not fit, or ``--freeze`` matches nothing.
+        OptionError: It does not fit, or ``--freeze`` or ``--lr-factor`` matches nothing.
     """
     sizes = data["source_size"], data["target_size"], data["longest_source"]
     autocast, dtype = options.device.dtype == "bfloat16", storage_dtype(options.device)
     with outlined():
         outline = build_model(options.model, *sizes, autocast).to(dtype=dtype)
     trainable(outline, options.train.frozen)
+    factors_of(outline, options.train.rate_factors)
     processes = ranks.launch.local_size if place.type == "cpu" else 1
     check_states(outline, place, options.train.copies, processes)
     torch.manual_seed(options.train.seed)

@@ -90,6 +90,10 @@ def test_an_update_without_a_finite_gradient_is_skipped_and_named(train, made, t
     assert "and the gradient's norm nan: skipped, weights stay as they were (1 so far)" in told[0]
     assert "its batch is lines " in told[0]
     assert f"of {made / 'train.lo'} and 2 more (source " in told[0]
+    cures = [line for line in outcome.err.splitlines() if "--warmup (now 0)" in line]
+    assert len(cures) == 1
+    assert "--lr (now 0.001)" in cures[0]
+    assert "--clip (now 3)" in cures[0]
     assert told[-1].endswith("; 1 update skipped (loss or gradient not finite, or out of memory)")
     assert (progress(tmp_path / "whole", 10)["skipped"], len(told)) == (1, 2)
     rows = (tmp_path / "whole" / "metrics.csv").read_text().splitlines()[1:]

@@ -23,7 +23,7 @@ class Adam(Optimizer):
         eps: Added to the root of the mean squared gradient.
         decoupled: Weight decay shrinks the weight itself by rate x decay (AdamW, Loshchilov &
             Hutter, 1711.05101), instead of adding decay x weight to the gradient.
-        others: ``weight_decay`` and ``ema``, as of every optimiser.
+        others: ``weight_decay``, ``ema`` and ``factors``, as of every optimiser.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Adam(Optimizer):
         super().__init__(weights, rate, **others)
         self.beta1, self.beta2, self.eps, self.decoupled = beta1, beta2, eps, decoupled
 
-    def update(self, grads: dict[Tensor, Tensor], weight_decay: float) -> None:
+    def update(self, grads: dict[Tensor, Tensor], rate: float, weight_decay: float) -> None:
         """Make a step of Adam."""
         for weight in grads:
             if weight not in self.state:
@@ -58,7 +58,7 @@ class Adam(Optimizer):
             amsgrad=False,
             beta1=self.beta1,
             beta2=self.beta2,
-            lr=self.rate,
+            lr=rate,
             weight_decay=weight_decay,
             eps=self.eps,
             maximize=False,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from torch import Tensor
 
@@ -12,16 +13,23 @@ from nmtflex.training.optimizers.base import Optimizer
 from nmtflex.training.optimizers.sgd import SGD
 
 
-def build_optimizer(config: LoopConfig, weights: Iterable[Tensor], rate: float) -> Optimizer:
+def build_optimizer(
+    config: LoopConfig, weights: Iterable[Tensor], rate: float, factors: Mapping[Tensor, float]
+) -> Optimizer:
     """Make the optimiser of a training.
 
     Args:
         config: The loop's options.
         weights: Those that are trained.
         rate: Learning rate of the first update.
+        factors: By which the rate of some weights is multiplied.
     """
     chosen = config.optimizer
-    shared = {"weight_decay": chosen.weight_decay, "ema": config.ema}
+    shared: dict[str, Any] = {
+        "weight_decay": chosen.weight_decay,
+        "ema": config.ema,
+        "factors": factors,
+    }
     match chosen:
         case AdamConfig() | AdamWConfig():
             return Adam(

@@ -19,7 +19,7 @@ class SGD(Optimizer):
         weights: Those that are trained.
         rate: Learning rate; may be changed before a step.
         momentum: Decay of the sum of gradients that replaces the gradient; 0 for none.
-        others: ``weight_decay`` and ``ema``, as of every optimiser.
+        others: ``weight_decay``, ``ema`` and ``factors``, as of every optimiser.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class SGD(Optimizer):
         super().__init__(weights, rate, **others)
         self.momentum = momentum
 
-    def update(self, grads: dict[Tensor, Tensor], weight_decay: float) -> None:
+    def update(self, grads: dict[Tensor, Tensor], rate: float, weight_decay: float) -> None:
         """Make a step; the first gradient of a weight begins its sum."""
         if self.momentum:
             for weight in grads:
@@ -44,7 +44,7 @@ class SGD(Optimizer):
             fused=True,
             weight_decay=weight_decay,
             momentum=self.momentum,
-            lr=self.rate,
+            lr=rate,
             dampening=0.0,
             nesterov=False,
             maximize=False,

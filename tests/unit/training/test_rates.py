@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import signal
 from pathlib import Path
@@ -61,6 +62,26 @@ def test_weights_move_by_the_rate_of_the_update(data, tmp_path):
         steps[warmup] = (trainer.model.output.projection.bias - before).abs().max().item()
     assert steps[1] == pytest.approx(0.001, rel=1e-3)
     assert steps[4] == pytest.approx(0.001 / 4, rel=1e-3)
+
+
+def test_some_weights_move_at_another_rate(data, tmp_path):
+    factors = ["encoder.*=0.5", "output.projection.bias=3"]
+    trainer = begin(data, tmp_path / "run", updates=1, clip=0, lr_factor=factors)
+    before = {name: w.detach().clone() for name, w in trainer.model.named_parameters()}
+    finish(trainer)
+    for name, weight in trainer.model.named_parameters():
+        factor = 3 if name == "output.projection.bias" else 0.5 if "encoder." in name[:8] else 1
+        moved = (weight - before[name]).abs().max().item()
+        assert moved == pytest.approx(0.001 * factor, rel=0.05)
+    unlock(trainer)
+    with pytest.raises(OptionError, match=r"--lr-factor .*encoder\.\*=0\.5"):
+        begin(data, tmp_path / "run", updates=2)
+
+
+def test_a_factor_for_no_weight_is_refused_before_anything_is_made(data, tmp_path):
+    with pytest.raises(OptionError, match=r"--lr-factor 'strange'"):
+        begin(data, tmp_path / "run", updates=1, lr_factor=["strange=2"])
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_longer_training_follows_the_curve_to_its_new_end(data, tmp_path):
@@ -215,6 +236,26 @@ def test_a_signal_in_a_validation_saves_the_weights_themselves(data, tmp_path, m
     unlock(trainer)
     finish(begin(data, tmp_path / "run", **options))
     assert_same(saved(tmp_path / "run", 4, "weights"), saved(tmp_path / "whole", 4, "weights"))
+
+
+def test_a_run_of_an_earlier_version_goes_on(data, tmp_path):
+    """It has no such options in its config.json, and no factor in its progress."""
+    finish(begin(data, tmp_path / "whole", updates=6, halve_from=2))
+    trainer = begin(data, tmp_path / "run", updates=5, halve_from=2)
+    finish(trainer)
+    unlock(trainer)
+    config = config_of(tmp_path / "run")
+    for name in ("optimizer", "schedule", "warmup", "ema"):
+        del config["train"][name]
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    path = tmp_path / "run" / "checkpoints" / "update-00000005" / "progress.json"
+    values = json.loads(path.read_text())
+    del values["factor"], values["sha256"]
+    path.write_text(json.dumps(values))
+    assert last_rate(trainer.folder) == 0.0005
+    finish(begin(data, tmp_path / "run", updates=6, halve_from=2))
+    for name in ("weights", "trainer"):
+        assert_same(saved(tmp_path / "run", 6, name), saved(tmp_path / "whole", 6, name))
 
 
 def test_a_tied_weight_is_averaged_once(tmp_path):

@@ -19,7 +19,7 @@ PATHS = {"data": Path("data"), "run": Path("run")}
 
 def built(**options):
     config = TrainConfig.from_flat(**PATHS, **options)
-    return build_optimizer(config, [nn.Parameter(torch.ones(2, 2))], 0.5)
+    return build_optimizer(config, [nn.Parameter(torch.ones(2, 2))], 0.5, {})
 
 
 def test_without_options_it_is_the_adam_of_earlier_versions():
@@ -56,6 +56,11 @@ def test_options_of_sgd_and_the_average():
         ({"adam_beta2": 1.0}, ("--adam-beta2", "1.0")),
         ({"adam_eps": 0.0}, ("--adam-eps", "0.0")),
         ({"ema": 1.0}, ("--ema", "1.0")),
+        ({"lr_factor": ["encoder.*"]}, ("--lr-factor", "'encoder.*'")),
+        ({"lr_factor": ["a=1", "=0.5"]}, ("--lr-factor", "'=0.5'")),
+        ({"lr_factor": ["a=0"]}, ("--lr-factor", "'a=0'")),
+        ({"lr_factor": ["a=inf"]}, ("--lr-factor", "'a=inf'")),
+        ({"lr_factor": ["a=nan"]}, ("--lr-factor", "'a=nan'")),
     ],
 )
 def test_what_no_optimiser_takes(options, words):
@@ -78,6 +83,24 @@ def test_what_is_counted_is_what_is_kept(optimizer, ema, copies):
     config = TrainConfig(**PATHS, optimizer=optimizer, ema=ema)
     assert config.copies == copies
     weight = nn.Parameter(torch.ones(2, 2))
-    found = build_optimizer(config, [weight], 0.1)
+    found = build_optimizer(config, [weight], 0.1, {})
     kept = [tensor for tensor in found.first_state(weight).values() if tensor.shape == weight.shape]
     assert len(kept) + len(found.average.values) == copies
+
+
+def test_factors_of_the_rate_are_those_of_pytorchs_groups():
+    """Adam's own rate is doubled for one weight; its decay goes with the rate."""
+    torch.manual_seed(2)
+    own = [nn.Parameter(torch.randn(3, 2)) for _ in range(3)]
+    others = [nn.Parameter(weight.detach().clone()) for weight in own]
+    config = TrainConfig.from_flat(**PATHS, optimizer="adamw", weight_decay=0.1)
+    found = build_optimizer(config, own, 0.05, {own[1]: 2.0, own[2]: 0.25})
+    groups = [{"params": [o], "lr": r} for o, r in zip(others, (0.05, 0.1, 0.0125), strict=True)]
+    expected = torch.optim.AdamW(groups, weight_decay=0.1, fused=True)
+    for _ in range(3):
+        for weight, other in zip(own, others, strict=True):
+            weight.grad = torch.randn_like(weight)
+            other.grad = weight.grad.clone()
+        found.step()
+        expected.step()
+    assert all(map(torch.equal, own, others))
