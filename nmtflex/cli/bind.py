@@ -20,10 +20,13 @@ from rich.markup import escape
 from nmtflex.cli.config_file import Fields, config_file_parameter, keyword, make_way, origin
 from nmtflex.cli.console import stderr
 from nmtflex.cli.help import HelpfulCommand, unwrap
+from nmtflex.cli.presets import preset_parameter
+from nmtflex.cli.print_config import print_config_parameter, print_options
 from nmtflex.cli.run_options import check_folders, take_from_run
 from nmtflex.config import (
     Config,
     Opt,
+    TrainConfig,
     Variant,
     all_options_of,
     default_of,
@@ -32,6 +35,8 @@ from nmtflex.config import (
     options_of,
 )
 from nmtflex.errors import OptionError
+
+SHARED = ("config", "preset", "print_config", "quiet")  # options that no group has
 
 
 def command(app: typer.Typer, name: str, **settings: Any) -> Callable[..., Callable[..., Any]]:
@@ -67,32 +72,58 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
     # Positional arguments first, in the order of the groups; Typer reads them from the signature.
     parameters.sort(key=lambda parameter: not _is_argument(parameter))
     fields["quiet"] = bool, Opt("")
-    reader = take_from_run(parameters, list(groups.values()), fields)
-    common = [config_file_parameter(fields, reader), _quiet_parameter()]
+    common = _common(parameters, list(groups.values()), fields)
     parameters = [_context_parameter(), *parameters, *common]
 
     @functools.wraps(function)
     def call(context: typer.Context, **values: Any) -> Any:
-        path = values.pop("config")
-        stderr.quiet = values.pop("quiet")
-        built, faults = {}, []
-        for name, group in groups.items():
-            make_way(context, group, values)
-            own = {key: values.pop(key) for key in all_options_of(group) if key in values}
-            try:
-                check_folders(context, group, values | own)
-                built[name] = group.from_flat(**own)
-            except OptionError as error:
-                faults.append(str(error))
-        if faults:
-            message = "; ".join(faults)
-            raise OptionError(message + origin(context, path, message))
+        shared = {key: values.pop(key) for key in SHARED if key in values}
+        stderr.quiet = shared["quiet"]
+        built = _build(context, groups, values)
+        if shared.get("print_config"):
+            return print_options(built.values())
         tuples = {name: bundle(*map(built.pop, bundle._fields)) for name, bundle in bundles.items()}
         return function(**values, **built, **tuples)
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {p.name: p.annotation for p in parameters}
     return call
+
+
+def _common(
+    parameters: list[inspect.Parameter], groups: list[type[Config]], fields: Fields
+) -> list[inspect.Parameter]:
+    """Return the options that every command has, or every command that trains."""
+    reader = take_from_run(parameters, groups, fields)
+    found = [config_file_parameter(fields, reader)]
+    if TrainConfig in groups:
+        found.append(preset_parameter(fields))
+    if reader:
+        found.append(print_config_parameter(parameters))
+    return [*found, _quiet_parameter()]
+
+
+def _build(
+    context: typer.Context, groups: dict[str, type[Config]], values: dict[str, Any]
+) -> dict[str, Any]:
+    """Build the option groups from the values of a command, and remove these.
+
+    Raises:
+        OptionError: All faults of all groups.
+    """
+    built, faults = dict[str, Any](), []
+    for name, group in groups.items():
+        own = {key: values.pop(key) for key in all_options_of(group) if key in values}
+        try:
+            make_way(context, group, own)
+            check_folders(context, group, values | own)
+            built[name] = group.from_flat(**own)
+        except OptionError as error:
+            faults.append(str(error))
+    if faults:
+        message = "; ".join(faults)
+        raise OptionError(message + origin(context, message))
+    return built
 
 
 def _is_argument(parameter: inspect.Parameter) -> bool:

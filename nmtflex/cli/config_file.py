@@ -37,20 +37,29 @@ class Origin(IntEnum):
 
     FLAG = 0
     FILE = 1  # --config
-    RUN = 2  # the run to resume
-    DEFAULT = 3
+    PRESET = 2  # --preset
+    RUN = 3  # the run to resume
+    DEFAULT = 4
+
+
+LAYERS = Origin.FILE, Origin.PRESET, Origin.RUN
 
 
 def _given(context: typer.Context, source: Origin) -> dict[str, Any]:
-    """Return the options set by the file or by the run."""
+    """Return the options that a file, a preset or a run sets."""
     found: dict[str, Any] = context.meta.get(f"nmtflex.{source.name}", {})
     return found
 
 
 def remember(context: typer.Context, source: Origin, values: dict[str, Any]) -> None:
-    """Use the values of a file or a run as defaults of a command; a file overrides a run."""
+    """Use the values of a file, a preset or a run as defaults of a command.
+
+    Those of ``Origin.DEFAULT`` stand for required options that are not given.
+    """
     context.meta[f"nmtflex.{source.name}"] = values
-    context.default_map = {**_given(context, Origin.RUN), **_given(context, Origin.FILE)}
+    context.default_map = {
+        name: value for one in reversed(Origin) for name, value in _given(context, one).items()
+    }
 
 
 def source_of(context: typer.Context, name: str) -> Origin:
@@ -58,28 +67,31 @@ def source_of(context: typer.Context, name: str) -> Origin:
     found = context.get_parameter_source(name)
     if found is not None and found.name == "COMMANDLINE":
         return Origin.FLAG
-    layers = (Origin.FILE, Origin.RUN)
-    return next((one for one in layers if name in _given(context, one)), Origin.DEFAULT)
+    return next((one for one in LAYERS if name in _given(context, one)), Origin.DEFAULT)
 
 
 def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]) -> None:
-    """Reset options that a flag or the file overrides in lower layers, and report it.
+    """Reset options that a flag, the file or the preset overrides in lower layers, and report it.
 
     Args:
         context: Context of the command, which knows the source of each value.
         group: Options with the names of those they replace. A different kind replaces all options
-            of the previous kind except those that every kind has.
-        values: Values by name; changed in place.
+            of the previous kind except those that every kind has, or another family's kind.
+        values: Values of the group by name; changed in place.
+
+    Raises:
+        OptionError: There is no such kind.
     """
-    options, gone = options_of(group), set[str]()
+    options, kinds, gone = options_of(group), group.kinds_of(values), set[str]()
     for name in sorted(options, key=lambda name: source_of(context, name)):
         plain, option = options[name]
         here, value = source_of(context, name), values.get(name)
-        if here > Origin.FILE or name in gone:
+        if here > Origin.PRESET or name in gone:
             continue
         others: Iterable[str] = option.replaces
         if is_kind(plain, Variant):
-            others = [other for other in plain.owners() if other not in plain.common()]
+            kept = {key for one in kinds if one != name for key in options_of(kinds[one])}
+            others = [one for one in plain.owners() if one not in kept.union(plain.common())]
         replaced = []
         for other in others:
             there = source_of(context, other)
@@ -89,26 +101,38 @@ def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]
         gone.update(replaced)
         values |= {other: default_of(group, other) for other in replaced if other in options}
         values |= dict.fromkeys(other for other in replaced if other not in options)
-        # Report only what was asked for in the file, not what comes from the run.
-        reported = [other for other in replaced if source_of(context, other) is Origin.FILE]
+        spelling = name.upper() if option.argument else flag_of(name, option)
+        _report(context, f"{spelling} {value}" if is_kind(plain, Variant) else spelling, replaced)
+
+
+def _report(context: typer.Context, spelling: str, replaced: list[str]) -> None:
+    """Report what an option overrides in the file and in the preset; a run's values are no news."""
+    for source, place in _places(context):
+        reported = [name for name in replaced if source_of(context, name) is source]
         if reported:
-            spelling = name.upper() if option.argument else flag_of(name, option)
-            kind = f" {value}" if is_kind(plain, Variant) else ""
-            keys = " and ".join(other.replace("_", "-") for other in reported)
-            note(f"{spelling}{kind} overrides {keys} in the --config file")
+            keys = " and ".join(name.replace("_", "-") for name in reported)
+            note(f"{spelling} overrides {keys} in {place}")
 
 
-def origin(context: typer.Context, path: Path | None, message: str) -> str:
-    """Return the end of a message about flags: which of them the file sets."""
-    words = re.findall(r"--[\w-]+", message)
-    flags = [
-        flag
-        for parameter in context.command.params
-        if parameter.name and source_of(context, parameter.name) is Origin.FILE
-        for flag in (*parameter.opts, *parameter.secondary_opts)
-        if flag in words
-    ]
-    return f"; {path} sets {', '.join(flags)}" if flags else ""
+def _places(context: typer.Context) -> list[tuple[Origin, str]]:
+    """Return the sources that the command line names, in its words."""
+    flags = (Origin.FILE, "config"), (Origin.PRESET, "preset")
+    return [(source, f"--{flag} {context.params.get(flag)}") for source, flag in flags]
+
+
+def origin(context: typer.Context, message: str) -> str:
+    """Return the end of a message about flags: which of them the file or the preset sets."""
+    words, found = re.findall(r"--[\w-]+", message), ""
+    for source, place in _places(context):
+        flags = [
+            flag
+            for parameter in context.command.params
+            if parameter.name and source_of(context, parameter.name) is source
+            for flag in (*parameter.opts, *parameter.secondary_opts)
+            if flag in words
+        ]
+        found += f"; {place} sets {', '.join(flags)}" if flags else ""
+    return found
 
 
 def config_file_parameter(fields: Fields, run_reader: RunReader | None) -> inspect.Parameter:
@@ -123,7 +147,7 @@ def config_file_parameter(fields: Fields, run_reader: RunReader | None) -> inspe
         if path is None or context.resilient_parsing:
             return path
         if path.suffix != ".json":
-            given = read_options(path, _parse(path), fields)
+            given = read_toml(path, fields)
         elif run_reader is not None:
             given = read_options(path, run_reader(path), fields)
         else:
@@ -149,6 +173,15 @@ def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     """Return a parameter for Typer to turn into an option."""
     only = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, only, default=default, annotation=annotation)
+
+
+def read_toml(path: Path, fields: Fields) -> dict[str, Any]:
+    """Return the options of a TOML file flat, as flags set them.
+
+    Raises:
+        OptionError: The file is not TOML, or an option is unknown or not valid.
+    """
+    return read_options(path, _parse(path), fields)
 
 
 def read_options(path: Path, found: dict[str, Any], fields: Fields) -> dict[str, Any]:

@@ -30,6 +30,9 @@ def train(
     --epochs 20. Options that differ from the run are errors, except length, validation, logging,
     device and threads.
 
+    --preset and --config FILE hold options under one name; flags override the file, and the file
+    the preset. --print-config prints what they amount to.
+
     Several processes can train one model: use --processes N on one machine, or torchrun -m nmtflex
     -- train ... on several. --batch-tokens and --batch-sentences are per process; a run resumed
     with another number of processes keeps its batches.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -56,7 +57,7 @@ class ScoredConfig(AttentionConfig):
         return self.score == "additive"
 
     @classmethod
-    def usual(cls, kinds: Kinds) -> dict[str, Any]:
+    def usual(cls, kinds: Kinds, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the score function that is usual in the decoder."""
         return {"score": getattr(kinds.get("decoder"), "usual_score", "additive")}
 

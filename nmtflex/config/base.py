@@ -15,7 +15,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import (
-    Annotated,
     Any,
     ClassVar,
     Literal,
@@ -82,12 +81,6 @@ class Opt:
             if bound is not None and not holds(value, bound):
                 return f"{name} must be {words} {bound}, not {value}"
         return None
-
-
-SPLIT = (
-    "Split of the run's own data: valid or test (default test, or valid if there is no test split)."
-)
-RunSplit = Annotated[str | None, Opt(SPLIT)]
 
 
 def flag_of(field_name: str, option: Opt) -> str:
@@ -192,21 +185,34 @@ class Config:
         fields = {name: value for name, value in values.items() if name in options_of(cls)}
         rest = sorted(values.keys() - fields)
         given = {name: values[name] for name in rest if values[name] is not None}
-        families, kinds = families_of(cls), dict[str, type[Variant]]()
-        for name, family in families.items():
-            chosen = fields.get(name) or default_of(cls, name)
-            kind = chosen.kind if isinstance(chosen, Variant) else chosen
-            kinds[name] = family.named(name, family.kind_for(kind, given, kinds))
+        kinds = cls.kinds_of(values)
         for name in given:
             if not any(name in options_of(kind) for kind in kinds.values()):
-                raise OptionError(_stranger(name, families, kinds))
+                raise OptionError(_stranger(name, families_of(cls), kinds))
         for name, kind in kinds.items():
             own = {key: value for key, value in given.items() if key in options_of(kind)}
             ready = fields.get(name)
-            known = Config.to_dict(ready) if isinstance(ready, Variant) else kind.usual(kinds)
-            own = known | own
+            if not isinstance(ready, Variant):
+                own = kind.usual(kinds, values) | own
+            else:
+                own = Config.to_dict(ready) | own
             fields[name] = kind.from_dict(own)
         return cls(**fields)
+
+    @classmethod
+    def kinds_of(cls, values: Mapping[str, Any]) -> dict[str, type[Variant]]:
+        """Return the kind of each family for the flat values of ``from_flat``.
+
+        Raises:
+            OptionError: There is no such kind.
+        """
+        options, kinds = options_of(cls), dict[str, type[Variant]]()
+        given = [name for name, one in values.items() if name not in options and one is not None]
+        for name, family in families_of(cls).items():
+            chosen = values.get(name) or default_of(cls, name)
+            kind = chosen.kind if isinstance(chosen, Variant) else chosen
+            kinds[name] = family.named(name, family.kind_for(kind, given, kinds))
+        return kinds
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types; a variant includes its ``kind``."""
@@ -321,17 +327,6 @@ def _words(plain: Any) -> str:
     return known.get(plain, "a list" if get_origin(plain) is list else "a string")
 
 
-def increasing(flag: str, text: str) -> list[str]:
-    """Return at most one fault of a comma-separated list of increasing positive integers."""
-    try:
-        numbers = [0, *map(int, text.split(","))]
-    except ValueError:
-        numbers = []
-    if numbers and numbers == sorted(set(numbers)):
-        return []
-    return [f"{flag} must be increasing integers of at least 1, not {text!r}"]
-
-
 def nearest(name: str, known: Any) -> str:
     """Return ``"; did you mean X?"``, a synonym from other toolkits or the closest name, or ""."""
     spelt = {plain_name(one): one for one in known}
@@ -390,8 +385,8 @@ class Variant(Config):
         return kind
 
     @classmethod
-    def usual(cls, kinds: Kinds) -> dict[str, Any]:
-        """Return defaults of this kind that depend on the kinds of the other families."""
+    def usual(cls, kinds: Kinds, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return defaults of this kind that depend on other kinds or on other flat values."""
         return {}
 
     def to_dict(self) -> dict[str, Any]:

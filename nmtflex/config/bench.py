@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from nmtflex.config.base import Config, Opt, increasing
+from nmtflex.config.base import Config, Opt
+from nmtflex.config.shared import increasing
 
 LENGTHS = "100,300,1000,3000,10000"
 

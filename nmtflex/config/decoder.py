@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from nmtflex.config.base import MOST_UNITS, Kinds, Opt, Variant, increasing
+from nmtflex.config.base import MOST_UNITS, Kinds, Opt, Variant
+from nmtflex.config.shared import increasing
 from nmtflex.config.transformer import (
     AttentionDropout,
     FfnDropout,
     PreNorm,
+    as_embedded,
     heads_fault,
     size_fault,
 )
@@ -26,7 +28,13 @@ class DecoderConfig(Variant):
     usual_score: ClassVar[str] = "additive"
 
     decoder_size: Annotated[
-        int, Opt("Units per decoder layer (Shu and Nakayama: 1000).", ge=1, le=MOST_UNITS)
+        int,
+        Opt(
+            "Units per decoder layer (Shu and Nakayama: 1000; ssru and transformer: the embedding "
+            "size if not given).",
+            ge=1,
+            le=MOST_UNITS,
+        ),
     ] = 256
     decoder_layers: Annotated[
         int,
@@ -127,6 +135,11 @@ class LayeredDecoderConfig(DecoderConfig):
         str,
         Opt("Decoder layers that attend to the source, from 1, such as 2 or 1,3 (default all)."),
     ] = ""
+
+    @classmethod
+    def usual(cls, kinds: Kinds, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return as many units as an embedding has."""
+        return as_embedded("decoder_size", values)
 
     @property
     def heads(self) -> int:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from nmtflex.config.base import Config, Opt, RunSplit
+from nmtflex.config.base import Config, Opt
 from nmtflex.config.processes import ProcessConfig
+from nmtflex.config.shared import RunSplit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

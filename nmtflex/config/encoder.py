@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from nmtflex.config.base import MOST_UNITS, Opt, Variant
+from nmtflex.config.base import MOST_UNITS, Kinds, Opt, Variant
 from nmtflex.config.transformer import (
     AttentionDropout,
     FfnDropout,
     PreNorm,
+    as_embedded,
     heads_fault,
     size_fault,
 )
@@ -24,7 +26,12 @@ class EncoderConfig(Variant):
 
     encoder_size: Annotated[
         int,
-        Opt("Units per encoder layer and direction (Shu and Nakayama: 1000).", ge=1, le=MOST_UNITS),
+        Opt(
+            "Units per encoder layer and direction (Shu and Nakayama: 1000; transformer: the "
+            "embedding size if not given).",
+            ge=1,
+            le=MOST_UNITS,
+        ),
     ] = 256
     encoder_layers: Annotated[
         int,
@@ -82,6 +89,11 @@ class TransformerEncoderConfig(EncoderConfig):
     pre_norm: PreNorm = False
     ffn_dropout: FfnDropout = 0.0
     attention_dropout: AttentionDropout = 0.0
+
+    @classmethod
+    def usual(cls, kinds: Kinds, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return as many units as an embedding has."""
+        return as_embedded("encoder_size", values)
 
     def faults_in(self, model: ModelConfig) -> list[str]:
         """Heads share the units of a layer, and the first layer reads embeddings."""

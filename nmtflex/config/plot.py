@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from nmtflex.config.base import Config, Kinds, Opt, RunSplit, Variant, increasing, options_of
+from nmtflex.config.base import Config, Kinds, Opt, Variant, options_of
+from nmtflex.config.shared import RunSplit, increasing
 
 ENDINGS = (".png", ".svg", ".pdf")
 METRICS = ("loss", "perplexity", "bleu", "gate", "cps")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from nmtflex.config.base import Config, Opt, RunSplit
+from nmtflex.config.base import Config, Opt
+from nmtflex.config.shared import RunSplit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

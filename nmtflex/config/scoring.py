@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nmtflex.config.base import SPLIT, Config, Opt
+from nmtflex.config.base import Config, Opt
+from nmtflex.config.shared import SPLIT
 
 _SAMPLES = {"bootstrap": 1000, "randomisation": 10_000}
 _SEED = 12345  # sacrebleu's

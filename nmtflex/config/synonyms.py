@@ -76,6 +76,8 @@ _CALLED = {
     "out": ("destdir", "save-data", "output-prefix"),
     "patience": ("early-stopping", "max-num-checkpoint-not-improved", "early-stopping-patience"),
     "plateau": ("lr-patience", "learning-rate-reduce-num-not-improved"),
+    "preset": ("task",),
+    "print-config": ("dump-config",),
     "processes": ("nproc-per-node", "num-gpus", "world-size", "distributed-world-size", "nproc"),
     "reference": ("ref", "refs", "references", "tgt-file"),
     "replace-unk": ("unk-replace", "replace-unknown"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from nmtflex.config.base import Opt
 
@@ -23,6 +24,11 @@ FfnDropout = Annotated[
     float,
     Opt("Dropout probability on the hidden units of feed-forward layers.", ge=0, lt=1),
 ]
+
+
+def as_embedded(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the units of a stack of layers that are not given: those of an embedding."""
+    return {name: values["embedding_size"]} if "embedding_size" in values else {}
 
 
 def heads_fault(flag: str, heads: int, size_flag: str, size: int) -> list[str]:

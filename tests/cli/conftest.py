@@ -31,6 +31,12 @@ def run_of(make_tiny_run):
 
 
 @pytest.fixture
+def golden_run() -> Path:
+    """Return a run of an older version that ``train`` made."""
+    return Path(__file__).parents[1] / "golden" / "bahdanau-global"
+
+
+@pytest.fixture
 def draw(command_line, tmp_path):
     """Draw an SVG and return its texts as one, a line each."""
 

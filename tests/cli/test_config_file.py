@@ -157,7 +157,7 @@ def test_options_of_one_origin_that_do_not_go_together(
 ):
     path = options_file(text)
     message = complaint(command_line, "work", "here", "-c", path, *arguments)
-    end = f"; {path} sets {given}" if given else ""
+    end = f"; --config {path} sets {given}" if given else ""
     assert message == f"give --steps, or --hours and --days, not both{end}"
 
 
@@ -204,7 +204,7 @@ def test_flags_that_replace_options_of_the_file(
 def test_value_out_of_bounds_in_the_file(toy, command_line, options_file):
     path = options_file("hidden-size = 0")
     message = complaint(command_line, "work", "here", "-c", path)
-    assert message == f"--hidden-size must be at least 1, not 0; {path} sets --hidden-size"
+    assert message == f"--hidden-size must be at least 1, not 0; --config {path} sets --hidden-size"
     message = complaint(command_line, "work", "here", "-c", path, "--hidden-size", "-1")
     assert message == "--hidden-size must be at least 1, not -1"
 
@@ -214,7 +214,7 @@ def test_fault_of_options_of_the_file_and_of_flags(toy, command_line, options_fi
     message = complaint(command_line, "work", "here", "-c", path, "--rate", "3")
     assert message == (
         "--hidden-size must be at least 1, not 0; --rate must be less than 1, not 3.0; "
-        f"--seed must be at least 0, not -1; {path} sets --hidden-size, --seed"
+        f"--seed must be at least 0, not -1; --config {path} sets --hidden-size, --seed"
     )
 
 

@@ -31,6 +31,7 @@ def test_every_hint_names_an_option_of_ours():
         ("train", "--max-tokens", "--batch-tokens"),
         ("train", "--batch_size", "--batch-sentences"),
         ("train", "--save-dir", "--run"),
+        ("train", "--dump-config", "--print-config"),
         ("train", "--nproc-per-node", "--processes"),
         ("train", "--encoder-layer", "--encoder-layers"),  # a slip, no synonym
         ("finetune", "--max-update", "--updates"),
