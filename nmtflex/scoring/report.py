@@ -79,7 +79,11 @@ class ScoreReport:
             rows.append([name, _rounded(name, score.value), *numbers, signature])
         blank = [""] * (2 if intervals else 0)
         if evaluation.cps is not None:
-            rows.append(["CPS", f"{evaluation.cps:.2f}", *blank, "score computations a step"])
+            what = "score computations a step"
+            rows.append(["CPS", f"{evaluation.cps:.2f}", *blank, what])
+            if evaluation.cps_total not in (None, evaluation.cps):
+                total = f"{evaluation.cps_total:.2f}"
+                rows.append(["CPS, total", total, *blank, f"{what}, all heads and layers"])
         if evaluation.encoding_computations:
             number = f"{evaluation.encoding_computations:.1f}"
             rows.append(["encoding", number, *blank, "score computations a sentence, once"])

@@ -295,7 +295,7 @@ MODEL = [
         "tests/unit/ops/test_cross_entropy.py",
     ),
     Mutant(
-        "nmtflex/runs/threshold.py",
+        "nmtflex/runs/limits.py",
         "return math.log10(mean)",
         "return math.log(mean)",
         "--tau auto is a natural logarithm",

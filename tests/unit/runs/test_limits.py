@@ -14,7 +14,7 @@ from nmtflex.config import DeviceConfig, FlexibleConfig, ModelConfig
 from nmtflex.errors import OptionError
 from nmtflex.model.build import build_model
 from nmtflex.runs.opening import load_run
-from nmtflex.runs.threshold import run_threshold, run_thresholds, threshold_value, under
+from nmtflex.runs.limits import run_threshold, run_thresholds, threshold_value, under
 
 CPU = DeviceConfig(device="cpu", threads=1)
 
