@@ -84,8 +84,8 @@ class Counts(NamedTuple):
     sentences: int  # that are not empty
     tokens: int  # of the best translations, the end of sentence counted
     cps: float | None  # score computations a step
-    cps_total: float | None  # of all heads and attending layers together
     encoding: float | None  # score computations a sentence before the first step
+    cps_total: float | None  # of all heads and attending layers together
 
 
 class Subject(NamedTuple):
@@ -202,7 +202,7 @@ def count(subject: Subject) -> Counts:
     found = translator.translate_ids(subject.sources, tally, count=1)
     made = [best[0] for best, ids in zip(found, subject.sources, strict=True) if ids]
     tokens = sum(len(best.ids) + 1 for best in made)
-    return Counts(len(made), tokens, tally.cps, tally.total, tally.encoding)
+    return Counts(len(made), tokens, tally.cps, tally.encoding, tally.total)
 
 
 def clock_rounds(

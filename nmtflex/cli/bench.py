@@ -97,6 +97,7 @@ def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
         return
     columns = ("", *(one.subject.name for one in measured))
     parts = list(dict.fromkeys(part for one in measured for part in one.clocked.parts))
+    parts.sort(key=lambda part: part in ("output layer", "search"))  # as in a single run
     rows = [column_of(one, decoding, how, parts) for one in measured]
     labels = [label for label in rows[0] if any(row[label] for row in rows)]
     print_table(columns, [(label, *(row[label] for row in rows)) for label in labels])

@@ -240,7 +240,7 @@ def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:
     if not opened.run.model.aligned:
         raise OptionError(
             f"--verbose needs weights over source positions, but {opened.run.folder.path} has "
-            f"{opened.run.model_config.attention.kind} attention"
+            f"{opened.run.model_config.attention.in_words()}"
         )
 
     def show(index: int, line: str, translation: Translation) -> None:

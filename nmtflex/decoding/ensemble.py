@@ -144,7 +144,7 @@ class Ensemble:
         encoding = torch.zeros(len(self.lengths), dtype=torch.float64)
         for model in self._models:
             encoding += model.encoding_computations(self.lengths).double() / model.attending
-        tally.add(self.computed, self.total, self.pairs, encoding)
+        tally.add(self.computed, self.pairs, encoding, self.total)
 
     def select(self, index: NDArray[Any]) -> None:
         """Continue with the hypotheses ``index``; the sentences' memory is not copied."""

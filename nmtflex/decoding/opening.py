@@ -120,7 +120,7 @@ def _translator(
     if search.replace_unk and not first.model.aligned:
         raise OptionError(
             f"--replace-unk needs weights over source positions, and {first.folder.path} has "
-            f"{first.model_config.attention.kind} attention"
+            f"{first.model_config.attention.in_words()}"
         )
     for run in runs:
         make_ready(run.model, batch.int8)

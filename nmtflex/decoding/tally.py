@@ -25,15 +25,18 @@ class Tally:
         self._totals: list[float] = []
         self._encoding: list[float] = []
 
-    def add(self, computed: Tensor, total: Tensor, pairs: Tensor, encoding: Tensor) -> None:
+    def add(
+        self, computed: Tensor, pairs: Tensor, encoding: Tensor, total: Tensor | None = None
+    ) -> None:
         """Add the sentences of a batch.
 
         Args:
-            computed: [B] scores computed in decoding, a mean over heads and attending layers.
-            total: [B] the same, of all heads and layers together.
+            computed: [B] scores computed in decoding, the mean over heads and attending layers.
             pairs: [B] (hypothesis, step) pairs.
             encoding: [B] scores computed once, while reading the source; a mean as well.
+            total: [B] ``computed`` of all heads and layers together; None if there is one head.
         """
+        total = computed if total is None else total
         self._ratios += (computed.double() / pairs).tolist()
         self._totals += (total.double() / pairs).tolist()
         self._encoding += encoding.tolist()
@@ -46,13 +49,13 @@ class Tally:
 
     def to_lists(self) -> tuple[list[float], list[float], list[float]]:
         """Return the contents, for another process."""
-        return self._ratios, self._totals, self._encoding
+        return self._ratios, self._encoding, self._totals
 
     @classmethod
-    def from_lists(cls, ratios: list[float], totals: list[float], encoding: list[float]) -> Tally:
+    def from_lists(cls, ratios: list[float], encoding: list[float], totals: list[float]) -> Tally:
         """Rebuild from ``to_lists``."""
         tally = cls()
-        tally._ratios, tally._totals, tally._encoding = ratios, totals, encoding
+        tally._ratios, tally._encoding, tally._totals = ratios, encoding, totals
         return tally
 
     @property

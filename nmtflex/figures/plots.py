@@ -38,7 +38,7 @@ from nmtflex.figures.sentence import Looked, look_at
 from nmtflex.figures.style import tell_apart
 from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
 from nmtflex.runs.folder import RunFolder, read_run_config
-from nmtflex.runs.limits import shown_in_words, threshold_value
+from nmtflex.runs.limits import heads_in_mean, shown_in_words, threshold_value
 from nmtflex.runs.origin import read_curve
 from nmtflex.text.visible import counted
 
@@ -108,7 +108,7 @@ def _sentence(
     if isinstance(kind, AutoFigure):
         name = "attention" if looked.trace.beta is None else "memory"
     having = {"focus": looked.trace.focus is not None, "memory": slots}
-    if having.get(name) and "mean" in which:
+    if having.get(name) and heads_in_mean(opened.run.model, shown or ShownConfig()) > 1:
         raise OptionError(
             f"--kind {name} needs a single head, and {path} shows its {which}; choose one with "
             f"--layer N and --head N"

@@ -31,7 +31,7 @@ from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
 from nmtflex.report.info import count_parameters
 from nmtflex.report.settings import settings
 from nmtflex.runs.folder import RunFolder
-from nmtflex.runs.limits import shown_in_words
+from nmtflex.runs.limits import heads_in_mean, shown_in_words
 from nmtflex.runs.origin import read_curve
 from nmtflex.scoring.significance import Resampling
 from nmtflex.text.visible import counted
@@ -181,7 +181,7 @@ def _of_run(
             }
             for index, one in enumerate(best)
         ],
-        traces=_traces(opened, sources[: wanted.sentences], best),
+        traces=_traces(opened, wanted.shown, sources[: wanted.sentences], best),
     )
 
 
@@ -218,17 +218,18 @@ def _sweeps(folder: RunFolder) -> list[dict[str, Any]]:
 
 
 def _traces(
-    opened: Opened, lines: Sequence[str], best: Sequence[Translation]
+    opened: Opened, shown: ShownConfig, lines: Sequence[str], best: Sequence[Translation]
 ) -> list[dict[str, Any] | None]:
     """Return what attention looked at in each line, weights in thousandths; None if empty."""
-    translator = opened.translator
+    translator, heads = opened.translator, heads_in_mean(opened.run.model, shown)
     found: list[dict[str, Any] | None] = []
     for line, one, trace in zip(lines, best, translator.traces(lines, best), strict=True):
         if trace is None:
             found.append(None)
             continue
         source, target = shown_tokens(translator.pipeline, line, one.tokens)
-        found.append({"source": source, "target": target, **_rounded(trace)})
+        more = {"source": source, "target": target, "heads": heads}
+        found.append(more | _rounded(trace))
     return found
 
 

@@ -95,12 +95,14 @@ def under(run: Run, tau: float | None, shown: ShownConfig | None = None) -> Limi
     return run.model.limited(limits)
 
 
-def shown_in_words(model: Seq2Seq, shown: ShownConfig) -> str:
-    """Return which layer and head are shown, or of how many the mean; "" if there is one of each.
+def heads_in_mean(model: Seq2Seq, shown: ShownConfig) -> int:
+    """Return of how many heads, in all layers, traces show the mean; 1 if of a single one."""
+    layers = 1 if shown.layer else model.attending_layers
+    return layers * (1 if shown.head else model.heads)
 
-    >>> shown_in_words(model, ShownConfig(layer=2))  # doctest: +SKIP
-    'layer 2, mean of 8 heads'
-    """
+
+def shown_in_words(model: Seq2Seq, shown: ShownConfig) -> str:
+    """Return which layer and head traces show, or of how many the mean; "" if there is one only."""
     counts = {"layer": model.attending_layers, "head": model.heads}
     several = {name: count for name, count in counts.items() if count > 1}
     given = {name: getattr(shown, name) for name in several}
