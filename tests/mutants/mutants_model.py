@@ -299,7 +299,7 @@ MODEL = [
         "return math.log10(mean)",
         "return math.log(mean)",
         "--tau auto is a natural logarithm",
-        "tests/unit/runs/test_threshold.py",
+        "tests/unit/runs/test_limits.py",
     ),
     Mutant(
         "nmtflex/runs/weights.py",
