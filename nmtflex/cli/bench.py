@@ -36,8 +36,9 @@ def bench(config: BenchConfig, decoding: Decoding) -> None:
     step, attention, recurrent cell (SSRU or self-attention, feed-forward), output layer with its
     softmax, and search, which covers the rest: top-k, beams, Luong's attentional layer (measured in
     separate decodings, since the timers take time themselves); score computations per step, CPS, of
-    several heads and layers the mean and all together; the speed relative to the first run; and peak memory (on a GPU, what PyTorch
-    allocated; otherwise that of a new process that decodes once, including Python and PyTorch).
+    several heads and layers the mean and all together; the speed relative to the first run; and
+    peak memory (on a GPU, what PyTorch allocated; otherwise that of a new process that decodes
+    once, including Python and PyTorch).
 
     --kernels times the attention operation alone instead of runs, in milliseconds (medians).
     --synthetic times models with random weights by source length: milliseconds per target token
