@@ -72,7 +72,7 @@ def run_trainer(trainer: Trainer) -> None:
             f"{counted(progress.epoch, 'epoch')}; raise {limit} to continue"
         )
         return
-    check_room(trainer.folder, trainer.model)
+    check_room(trainer.folder, trainer.model, trainer.config.copies)
     word = f"resuming {path} at update {progress.update:,}" if progress.update else "training"
     size = trainer.ranks.size
     where = f"{trainer.model.device}" if size == 1 else f"{size} processes"

@@ -53,6 +53,7 @@ from nmtflex.config.decoding import (
 from nmtflex.config.encoder import RecurrentEncoderConfig, TransformerEncoderConfig
 from nmtflex.config.model import ModelConfig
 from nmtflex.config.old_runs import upgraded
+from nmtflex.config.optimizer import AdamConfig, AdamWConfig, OptimizerConfig, SGDConfig
 from nmtflex.config.plot import (
     AutoFigure,
     ByLengthFigure,

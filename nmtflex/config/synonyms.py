@@ -8,6 +8,9 @@ _CALLED = {
         "update-freq", "accum-count", "optimizer-delay", "update-interval", "batch-multiplier",
         "gradient-accumulation-steps", "gradient-accumulation",
     ),
+    "adam-beta1": ("beta1", "optimizer-beta1"),
+    "adam-beta2": ("beta2", "optimizer-beta2"),
+    "adam-eps": ("epsilon", "eps", "adam-epsilon", "optimizer-epsilon"),
     "attention": (
         "arch", "a", "type", "model", "model-type", "attention-type", "global-attention",
         "rnn-attention-type", "attention-mechanism",
@@ -33,6 +36,7 @@ _CALLED = {
     "device": ("gpu", "gpus", "devices", "cpu", "cuda", "use-cuda", "use-cpu", "gpu-ranks"),
     "dropout": ("dropout-rnn", "rnn-dropout", "dropout-rate"),
     "dtype": ("fp16", "bf16", "precision", "amp", "model-dtype", "fp32"),
+    "ema": ("exponential-smoothing", "ema-decay", "average-decay", "moving-average-decay"),
     "embedding-size": (
         "word-vec-size", "dim-emb", "emb-size", "embed-dim", "embedding-dim", "encoder-embed-dim",
         "num-embed", "word-embedding-size",
@@ -42,6 +46,7 @@ _CALLED = {
     "epochs": ("max-epoch", "max-epochs", "num-train-epochs", "after-epochs", "max-num-epochs"),
     "format": ("output-format", "output-type"),
     "freeze": ("freeze-encoder", "freeze-modules", "fixed-param-names", "fixed-param-strategy"),
+    "halve-from": ("start-decay-at", "start-decay-steps", "lr-decay-start", "force-anneal"),
     "hypothesis": ("hyp", "hypotheses", "sys", "system", "candidate"),
     "joint": ("joined-dictionary", "share-vocab", "shared-vocab", "joint-vocab"),
     "keep": (
@@ -67,8 +72,10 @@ _CALLED = {
         "thresholdsrc", "thresholdtgt", "word-min-count", "min-freq", "src-words-min-frequency",
     ),
     "n-best": ("nbest", "n-best-list", "num-return-sequences", "nbest-size"),
+    "optimizer": ("optim", "optimiser", "optimizer-type", "optimizer-name"),
     "out": ("destdir", "save-data", "output-prefix"),
     "patience": ("early-stopping", "max-num-checkpoint-not-improved", "early-stopping-patience"),
+    "plateau": ("lr-patience", "learning-rate-reduce-num-not-improved"),
     "processes": ("nproc-per-node", "num-gpus", "world-size", "distributed-world-size", "nproc"),
     "reference": ("ref", "refs", "references", "tgt-file"),
     "replace-unk": ("unk-replace", "replace-unknown"),
@@ -78,6 +85,10 @@ _CALLED = {
     "save-every": (
         "save-interval-updates", "save-freq", "save-checkpoint-steps", "checkpoint-interval",
         "save-interval", "save-steps",
+    ),
+    "schedule": (
+        "lr-scheduler", "lr-scheduler-type", "learning-rate-scheduler-type", "decay-method",
+        "lr-decay-strategy", "scheduling", "scheduler", "lr-schedule",
     ),
     "source-lang": ("src-lang", "source-language", "src", "s", "src-language"),
     "source-vocabulary": ("nwordssrc", "src-vocab-size", "source-vocab-size", "num-words-source"),
@@ -106,11 +117,18 @@ _CALLED = {
         "validate-interval-updates", "valid-freq", "valid-steps", "eval-steps",
         "validation-freq", "validate-interval", "validation-interval",
     ),
+    "warmup": (
+        "warmup-updates", "warmup-steps", "num-warmup-steps", "lr-warmup", "learning-rate-warmup",
+    ),
+    "weight-decay": ("wd", "l2", "l2-reg"),
     "workers": ("num-workers", "num-processes", "inter-threads"),
 }  # fmt: skip
 
 # Names elsewhere that stand for two of our options.
 _BOTH = {
+    "adam-betas": ("adam-beta1", "adam-beta2"),
+    "betas": ("adam-beta1", "adam-beta2"),
+    "optimizer-betas": ("adam-beta1", "adam-beta2"),
     "layers": ("encoder-layers", "decoder-layers"),
     "num-layers": ("encoder-layers", "decoder-layers"),
     "hidden-size": ("encoder-size", "decoder-size"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +11,19 @@ from typing import Annotated, ClassVar, Literal
 
 from nmtflex.config.base import Config, Opt
 from nmtflex.config.decoding import tau_fault
+from nmtflex.config.optimizer import AdamConfig, OptimizerConfig
 
 AUTO = -1  # tokens per batch: as many as fit in memory
+USUAL_PLATEAU = 3  # validations, of --schedule plateau
+
+
+def _factor_fault(text: str) -> str | None:
+    """Return what is wrong with a value of ``--lr-factor``, or None."""
+    pattern, _, factor = text.rpartition("=")
+    with contextlib.suppress(ValueError):
+        if pattern and 0 < float(factor) < math.inf:
+            return None
+    return f"--lr-factor must be PATTERN=FACTOR with a factor above 0, not {text!r}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +80,22 @@ class LoopConfig(Config):
     accumulate: Annotated[
         int, Opt("Batches whose gradients are combined into one update.", ge=1)
     ] = 1
+    optimizer: Annotated[
+        OptimizerConfig, Opt("Optimiser: Adam, Adam with decoupled weight decay, or SGD.")
+    ] = AdamConfig()
+    schedule: Annotated[
+        Literal["constant", "plateau", "inverse-sqrt", "cosine", "linear"],
+        Opt(
+            "Learning rate after --warmup: constant; plateau: halved as --plateau says; "
+            "inverse-sqrt: falls with the root of the update (Vaswani et al., eq. 3); cosine, "
+            "linear: fall towards 0 at the end of the training, and to the new end when a run "
+            "trains for longer."
+        ),
+    ] = "constant"
+    warmup: Annotated[
+        int,
+        Opt("Updates in which the rate rises linearly to --lr (Vaswani et al.: 4000).", ge=0),
+    ] = 0
     halve_from: Annotated[
         int,
         Opt(
@@ -78,14 +107,32 @@ class LoopConfig(Config):
     plateau: Annotated[
         int,
         Opt(
-            "Halve the learning rate after this many validations without a new best; 0 never.", ge=0
+            "Halve the learning rate after this many validations without a new best; 0 never, or "
+            f"{USUAL_PLATEAU} with --schedule plateau.",
+            ge=0,
         ),
     ] = 0
+    lr_factor: Annotated[
+        list[str],
+        Opt(
+            "PATTERN=FACTOR: multiply the learning rate of the weights with these names, as in "
+            "'encoder.*=0.1'; may be repeated, and the last match counts."
+        ),
+    ] = field(default_factory=list)
     clip: Annotated[
         float, Opt("Largest gradient norm; 0 for no clipping (Shu and Nakayama: 3).", ge=0)
     ] = 3.0
     label_smoothing: Annotated[
         float, Opt("Probability mass spread evenly over the vocabulary.", ge=0, lt=1)
+    ] = 0.0
+    ema: Annotated[
+        float,
+        Opt(
+            "Decay of a moving average of the weights, such as 0.999, that is validated and kept "
+            "as the best; 0 for none.",
+            ge=0,
+            lt=1,
+        ),
     ] = 0.0
     validate_every: Annotated[
         str | None,
@@ -158,6 +205,26 @@ class LoopConfig(Config):
         return None
 
     @property
+    def rate_factors(self) -> dict[str, float]:
+        """The factors of ``--lr-factor`` by pattern, in order.
+
+        Raises:
+            ValueError: A factor is not a number.
+        """
+        parts = (text.rpartition("=") for text in self.lr_factor)
+        return {pattern: float(factor) for pattern, _, factor in parts}
+
+    @property
+    def patient(self) -> int:
+        """Validations without a new best after which the rate is halved; 0: never."""
+        return self.plateau or (USUAL_PLATEAU if self.schedule == "plateau" else 0)
+
+    @property
+    def copies(self) -> int:
+        """How many numbers optimiser and average keep for each weight that is trained."""
+        return self.optimizer.copies + (1 if self.ema else 0)
+
+    @property
     def token_budget(self) -> int:
         """Tokens per batch, unless batches are counted in sentences."""
         return self.batch_tokens or 4096
@@ -192,6 +259,9 @@ class LoopConfig(Config):
             faults.append(
                 "--halve-from 1 would halve the rate before the first update; lower --lr instead"
             )
+        faults += filter(None, map(_factor_fault, self.lr_factor))
+        if self.schedule == "inverse-sqrt" and not self.warmup:
+            faults.append("--schedule inverse-sqrt needs --warmup (Vaswani et al.: 4000)")
         if every is not None and not re.fullmatch(r"[1-9]\d*|(?=.*[1-9])\d+(\.\d+)?m", every):
             faults.append(
                 f"--validate-every must be a number of updates (500) or minutes (30m), "
@@ -205,7 +275,7 @@ class TrainConfig(LoopConfig):
     """Training."""
 
     data: Annotated[Path, Opt("Prepared folder from nmtflex preprocess.", argument=True)]
-    lr: Annotated[float, Opt("Adam's learning rate (both papers: 1e-4).", gt=0)] = 1e-3
+    lr: Annotated[float, Opt("Learning rate at its peak (both papers: 1e-4).", gt=0)] = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -234,7 +304,12 @@ class FinetuneConfig(LoopConfig):
         list[str], Opt("Pattern of weights to keep fixed, such as 'encoder.*'; may be repeated.")
     ] = field(default_factory=list)
     lr: Annotated[
-        float | None, Opt("Adam's learning rate (default: the final rate of the base run).", gt=0)
+        float | None,
+        Opt(
+            "Learning rate at its peak (default: the rate of the base run's last update, or a "
+            "hundredth of its peak if --schedule took it below that).",
+            gt=0,
+        ),
     ] = None
     tau: Annotated[
         str | None,

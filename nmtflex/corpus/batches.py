@@ -72,6 +72,10 @@ class Batches:
             batches = self._cut(*self._by_length(draw.permutation(self.usable)))
         return [batches[place] for place in draw.permutation(len(batches)).tolist()]
 
+    def count(self) -> int:
+        """Return how many batches an epoch has; all have as many."""
+        return len(self._cut(self.usable, np.bincount(self.widths(self.usable))))
+
     def in_order(self) -> list[Pairs]:
         """Return batches sorted by length, for validation."""
         return self._cut(*self._by_length(self.usable))

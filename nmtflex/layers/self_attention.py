@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nmtflex.layers.linear import Product, glorot
+from nmtflex.ops.cache import Cache, attend
 
 State = tuple[Tensor, ...]
 
@@ -79,23 +80,22 @@ class SelfAttention(nn.Module):
 class CausalSelfAttention(SelfAttention):
     """Every step attends to itself and to the steps before; Vaswani et al., section 3.2.3.
 
-    The state is the keys and the values of the steps so far, [N, T, D] each.
+    Keys and values are in a cache that all hypotheses of a search share. The state is the places of
+    a hypothesis's own steps in it, [N, T].
     """
 
-    state_size = 2
+    state_size = 1
 
-    def start(self, x: Tensor) -> State:
-        """Return the state before the first step of sentences x [B, D]."""
-        empty = x.new_empty(len(x), 0, x.shape[1])
-        return empty, empty
+    def start(self, x: Tensor) -> tuple[Cache, State]:
+        """Return an empty cache, and the state before the first step of sentences x [B, D]."""
+        return Cache(x), (torch.empty(len(x), 0, dtype=torch.long, device=x.device),)
 
-    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, x: Tensor, cache: Cache, state: State) -> tuple[Tensor, State]:
         """Advance one step: [N, D] to [N, D], and the new state."""
-        q, k, v = self.inputs(x).unsqueeze(1).chunk(3, dim=2)
-        state = torch.cat([state[0], k], dim=1), torch.cat([state[1], v], dim=1)
-        keys, values = map(self._split, state)
-        found = self._attend(self._split(q), keys, values)
-        return self.output(found.squeeze(1)), state
+        size = x.shape[1]
+        q, keys_and_values = self.inputs(x).split((size, 2 * size), dim=1)
+        places = torch.cat([state[0], cache.add(keys_and_values).unsqueeze(1)], dim=1)
+        return self.output(attend(q, cache.rows, places, self.heads)), (places,)
 
     def sequence(self, x: Tensor, state: State) -> Tensor:
         """Advance from the start by all steps: [B, T, D] to [B, T, D]."""

@@ -38,11 +38,11 @@ class Ssru(nn.Module):
         self.joint = glorot(Product(size, 2 * size, bias=False), outputs=2)  # W_f, W
         self.bias = nn.Parameter(torch.zeros(size))
 
-    def start(self, x: Tensor) -> State:
-        """Return the state before the first step of sentences x [B, D]."""
-        return (x.new_zeros(x.shape, dtype=precise(x.dtype)),)
+    def start(self, x: Tensor) -> tuple[None, State]:
+        """Return no cache, and the state before the first step of sentences x [B, D]."""
+        return None, (x.new_zeros(x.shape, dtype=precise(x.dtype)),)
 
-    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, x: Tensor, cache: None, state: State) -> tuple[Tensor, State]:
         """Advance one step: [N, D] to [N, D], and the new state."""
         gates, candidates = self.joint(x).chunk(2, dim=1)
         (c,) = state

@@ -26,7 +26,7 @@ from nmtflex.layers.cells import Stack
 from nmtflex.layers.embedding import Embedding
 from nmtflex.layers.feed_forward import FeedForward
 from nmtflex.layers.output import OutputLayer
-from nmtflex.layers.self_attention import CausalSelfAttention
+from nmtflex.layers.self_attention import CausalSelfAttention, SelfAttention
 from nmtflex.layers.ssru import Ssru
 from nmtflex.model.decoders.bahdanau import BahdanauDecoder, DeepOutput
 from nmtflex.model.decoders.base import Decoder
@@ -34,7 +34,7 @@ from nmtflex.model.decoders.layered import DecoderLayer, LayeredDecoder, Mixer
 from nmtflex.model.decoders.luong import LuongDecoder
 from nmtflex.model.encoders.base import Encoder
 from nmtflex.model.encoders.recurrent import RecurrentEncoder
-from nmtflex.model.encoders.transformer import TransformerEncoder
+from nmtflex.model.encoders.transformer import EncoderLayer, TransformerEncoder
 from nmtflex.model.seq2seq import Seq2Seq
 
 
@@ -81,7 +81,13 @@ def _build_encoder(config: ModelConfig, embedding: Embedding) -> Encoder:
             embedding, own.cell, own.encoder_size, own.encoder_layers, config.dropout
         )
     if isinstance(own, TransformerEncoderConfig):
-        return TransformerEncoder(embedding, own, config.dropout)
+        size, around = own.encoder_size, (own.pre_norm, config.dropout)
+        layers = []
+        for _ in range(own.encoder_layers):
+            attention = SelfAttention(size, own.encoder_heads, own.attention_dropout)
+            feed_forward = FeedForward(size, own.encoder_ffn, own.ffn_dropout)
+            layers.append(EncoderLayer(size, attention, feed_forward, *around))
+        return TransformerEncoder(embedding, layers, *around)
     raise ValueError(f"no encoder for {own}")
 
 

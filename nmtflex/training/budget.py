@@ -35,34 +35,37 @@ PEAK = 2
 GIGABYTE = 1e9  # bytes
 
 
-def check_states(model: Seq2Seq, device: torch.device, processes: int = 1) -> None:
+def check_states(model: Seq2Seq, device: torch.device, copies: int, processes: int = 1) -> None:
     """Refuse a model whose training does not fit into memory.
 
-    Each weight has its value; one that is trained also has a gradient and Adam's two means.
+    Each weight has its value; one that is trained also has a gradient and ``copies``.
 
     Args:
         model: On any device; ``meta`` takes no memory.
         device: Where it is to be trained.
+        copies: Numbers that optimiser and moving average keep for each weight that is trained.
         processes: That share the device's memory.
 
     Raises:
         OptionError: It does not fit; names the bytes needed and free.
     """
     weights = list(model.parameters())
-    needed = sum(weight.nbytes * (4 if weight.requires_grad else 1) for weight in weights)
+    needed = sum(weight.nbytes * (2 + copies if weight.requires_grad else 1) for weight in weights)
     free = free_memory(device) // processes
     if needed > free:
         count = sum(weight.numel() for weight in weights)
         largest, weight = max(model.named_parameters(), key=lambda item: item[1].numel())
         raise OptionError(
             f"the model has {count:,} weights and needs {needed / GIGABYTE:,.1f} GB to be trained "
-            f"(weights, gradients and Adam's two means), but {free / GIGABYTE:,.1f} GB is free; "
+            f"(weights, gradients, optimiser and --ema), but {free / GIGABYTE:,.1f} GB is free; "
             f"its largest weight is {largest} ({' x '.join(map(str, weight.shape))}): lower "
             f"--decoder-size, --encoder-size, --embedding-size or the vocabularies"
         )
 
 
-def largest_piece(model: Seq2Seq, batches: Batches, largest: int, ranks: Ranks) -> int | None:
+def largest_piece(
+    model: Seq2Seq, batches: Batches, largest: int, ranks: Ranks, copies: int
+) -> int | None:
     """Estimate how many tokens a batch may have on the CPU; None if all batches fit.
 
     A batch far beyond memory takes minutes to fail, so it is split before it is tried. Batches of
@@ -73,13 +76,14 @@ def largest_piece(model: Seq2Seq, batches: Batches, largest: int, ranks: Ranks) 
         batches: Where the pairs come from.
         largest: Tokens of a process's largest batch, padding included.
         ranks: The processes that share the machine's memory.
+        copies: As in ``check_states``.
     """
     if model.device.type != "cpu" or largest <= MOST["cpu"]:
         return None
     with torch.random.fork_rng([]):
         model.train()
         each = PEAK * bytes_per_token(model, batches)
-    free = max(0, available_memory() // ranks.launch.local_size - _states(model))
+    free = max(0, available_memory() // ranks.launch.local_size - _states(model, copies))
     fitting = max(LEAST, int(free / each))
     return fitting if fitting < largest else None
 
@@ -95,7 +99,7 @@ def settle_budget(
     if config.batch_tokens != AUTO:
         return config
     known = ranks.from_first(_known_budget(RunFolder(config.run)) if ranks.first else None)
-    budget = find_budget(model, corpus, ranks) if known is None else known
+    budget = find_budget(model, corpus, ranks, config.copies) if known is None else known
     return dataclasses.replace(config, batch_tokens=budget)
 
 
@@ -107,7 +111,7 @@ def _known_budget(folder: RunFolder) -> int | None:
     return known if type(known) is int and known > 0 else None
 
 
-def find_budget(model: Seq2Seq, corpus: PreparedCorpus, ranks: Ranks) -> int:
+def find_budget(model: Seq2Seq, corpus: PreparedCorpus, ranks: Ranks, copies: int) -> int:
     """Find the tokens of a process's batch: a power of two, the minimum over processes.
 
     On a GPU, batches of the longest training pairs are doubled until one does not fit; on the CPU
@@ -118,6 +122,7 @@ def find_budget(model: Seq2Seq, corpus: PreparedCorpus, ranks: Ranks) -> int:
         model: On its device; left without gradients.
         corpus: With training data.
         ranks: Processes that share the training, and on one machine its memory.
+        copies: As in ``check_states``.
     """
     batches = Batches(corpus.store("train", "source"), corpus.store("train", "target"), LEAST)
     kind = model.device.type
@@ -127,17 +132,17 @@ def find_budget(model: Seq2Seq, corpus: PreparedCorpus, ranks: Ranks) -> int:
     with torch.random.fork_rng(devices):
         model.train()
         if kind == "cuda":
-            budget = by_trial(model, batches, most)
+            budget = by_trial(model, batches, most, copies)
         else:
             free = available_memory() // ranks.launch.local_size
-            budget = by_measure(model, batches, most, free)
+            budget = by_measure(model, batches, most, free, copies)
     return int(ranks.from_first(min(ranks.gather(budget), default=budget)))
 
 
-def by_trial(model: Seq2Seq, batches: Batches, most: int) -> int:
+def by_trial(model: Seq2Seq, batches: Batches, most: int, copies: int) -> int:
     """Double the budget while a batch of the longest pairs fits."""
-    # Reserve the memory of Adam's means.
-    kept = [torch.empty_like(weight) for weight in model.parameters() for _ in range(2)]
+    # Reserve the memory of the optimiser and the moving average.
+    kept = [torch.empty_like(weight) for weight in model.parameters() for _ in range(copies)]
     budget = LEAST
     while 2 * budget <= most and _fits(model, batches, 2 * budget):
         budget *= 2
@@ -146,10 +151,10 @@ def by_trial(model: Seq2Seq, batches: Batches, most: int) -> int:
     return budget
 
 
-def by_measure(model: Seq2Seq, batches: Batches, most: int, free: int) -> int:
+def by_measure(model: Seq2Seq, batches: Batches, most: int, free: int, copies: int) -> int:
     """Compute how many tokens fit into ``free`` bytes, from a batch of the longest pairs."""
     each = TEMPORARY * bytes_per_token(model, batches)
-    held = int(SHARE * max(0, free - _states(model)) / each)
+    held = int(SHARE * max(0, free - _states(model, copies)) / each)
     return 1 << max(LEAST, min(held, most)).bit_length() - 1
 
 
@@ -170,9 +175,9 @@ def bytes_per_token(model: Seq2Seq, batches: Batches) -> float:
     return max(1, made) / (len(pairs) * int(batches.widths(pairs).max()))
 
 
-def _states(model: Seq2Seq) -> int:
-    """Return the bytes kept besides all weights: gradients, Adam's two means, a copy to save."""
-    return 4 * sum(weight.nbytes for weight in model.parameters())
+def _states(model: Seq2Seq, copies: int) -> int:
+    """Return the bytes kept besides all weights: gradients, ``copies``, and one to save."""
+    return (2 + copies) * sum(weight.nbytes for weight in model.parameters())
 
 
 def longest(batches: Batches, tokens: int) -> Pairs:

@@ -19,18 +19,19 @@ from nmtflex.files import atomic_folder, read_json, remove_folder, write_json
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.folder import RunFolder, update_of
 from nmtflex.runs.weights import load_tensors, load_weights, model_tensors, save_tensors
-from nmtflex.training.adam import Adam, first_state
+from nmtflex.training.optimizers.base import Optimizer
 from nmtflex.training.progress import Progress
 
-ADAM = {"step", "exp_avg", "exp_avg_sq"}  # the optimiser's state of a weight
 WEIGHTS, TRAINER, PROGRESS = "weights.safetensors", "trainer.safetensors", "progress.json"
+AVERAGE = "ema"  # of a weight, beside the names of the optimiser's state
+LEAST_FACTOR = 0.01  # a rate that a schedule has brought near 0 teaches a finetuning nothing
 CHECKSUM = "sha256"  # in the progress, of everything else in it
 
 
 def save_checkpoint(
     folder: RunFolder,
     model: Seq2Seq,
-    optimizer: Adam,
+    optimizer: Optimizer,
     progress: Progress,
     keep: int,
     random: Mapping[str, Tensor] = MappingProxyType({}),
@@ -57,15 +58,20 @@ def save_checkpoint(
         remove_folder(outdated)
 
 
-def check_room(folder: RunFolder, model: Seq2Seq) -> None:
+def check_room(folder: RunFolder, model: Seq2Seq, copies: int) -> None:
     """Check, before a training begins, that a checkpoint and the best weights fit on its disk.
+
+    Args:
+        folder: The run.
+        model: The one to train.
+        copies: How many numbers optimiser and average keep for each weight that is trained.
 
     Raises:
         RunError: They do not; names the bytes free and needed.
     """
     weights = list(model.parameters())
     trained = sum(weight.nbytes for weight in weights if weight.requires_grad)
-    needed = 2 * sum(weight.nbytes for weight in weights) + 2 * trained  # Adam keeps two means
+    needed = 2 * sum(weight.nbytes for weight in weights) + copies * trained
     free = shutil.disk_usage(folder.path).free
     if free < needed:
         raise RunError(
@@ -97,7 +103,10 @@ def _checksum(values: dict[str, Any]) -> str:
 
 
 def last_rate(folder: RunFolder) -> float:
-    """Return the current learning rate of a run's training.
+    """Return the learning rate of a run's last update, but no tiny one.
+
+    A schedule may have brought it near 0; at least a hundredth of the rate without the schedule is
+    returned.
 
     Raises:
         RunError: The run has no checkpoint, or its last one is damaged.
@@ -105,10 +114,12 @@ def last_rate(folder: RunFolder) -> float:
     checkpoints = folder.updates()
     if not checkpoints:
         raise RunError(f"{folder.path} has no checkpoint to take the learning rate from; give --lr")
-    rate = read_progress(checkpoints[-1]).get("rate")
-    if not isinstance(rate, float) or not 0 < rate < math.inf:
-        raise RunError(f"{checkpoints[-1] / PROGRESS}: no learning rate; give --lr")
-    return rate
+    progress = read_progress(checkpoints[-1])
+    rate, factor = progress.get("rate"), progress.get("factor", 1.0)
+    for number in (rate, factor):
+        if not isinstance(number, float) or not 0 < number < math.inf:
+            raise RunError(f"{checkpoints[-1] / PROGRESS}: no learning rate; give --lr")
+    return rate * max(factor, LEAST_FACTOR)
 
 
 def clear_leftovers(folder: RunFolder) -> None:
@@ -131,7 +142,7 @@ def save_best(folder: RunFolder, model: Seq2Seq, about: dict[str, str]) -> None:
     save_tensors(folder.best, model_tensors(model), about)
 
 
-def load_checkpoint(path: Path, model: Seq2Seq, optimizer: Adam) -> Progress:
+def load_checkpoint(path: Path, model: Seq2Seq, optimizer: Optimizer) -> Progress:
     """Restore weights, optimiser and random numbers; return the progress.
 
     Raises:
@@ -149,36 +160,45 @@ def load_checkpoint(path: Path, model: Seq2Seq, optimizer: Adam) -> Progress:
     return progress
 
 
-def _trainer_tensors(model: Seq2Seq, optimizer: Adam) -> dict[str, Tensor]:
-    """Name the optimiser's tensors after their weights, and add the random generators."""
+def _trainer_tensors(model: Seq2Seq, optimizer: Optimizer) -> dict[str, Tensor]:
+    """Name tensors of optimiser and average after their weights; add the random generators."""
     tensors = {"rng.cpu": torch.get_rng_state()}
     if model.device.type == "cuda":
         tensors["rng.cuda"] = torch.cuda.get_rng_state(model.device)
     for name, parameter in model.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
             tensors[f"{name}:{key}"] = value
+        if parameter in optimizer.average.values:
+            tensors[f"{name}:{AVERAGE}"] = optimizer.average.values[parameter]
     return tensors
 
 
-def _restore_trainer(tensors: dict[str, Tensor], model: Seq2Seq, optimizer: Adam) -> None:
-    states: dict[str, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        parameter, _, key = name.partition(":")
-        if key:
-            states.setdefault(parameter, {})[key] = tensor
+def _restore_trainer(tensors: dict[str, Tensor], model: Seq2Seq, optimizer: Optimizer) -> None:
+    averages, states = dict[str, Tensor](), dict[str, dict[str, Tensor]]()
     trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    for label, tensor in tensors.items():
+        name, _, key = label.partition(":")
+        if not key:
+            continue
+        shape = () if key == "step" else trained[name].shape if name in trained else None
+        if tensor.shape != shape or not tensor.is_floating_point():
+            raise RunError(f"{label} is not the optimiser's of this model")
+        if key == AVERAGE:
+            averages[name] = tensor
+        else:
+            states.setdefault(name, {})[key] = tensor
+    restored: dict[Tensor, dict[str, Tensor]] = {}
     for name, state in states.items():
-        if state.keys() != ADAM:
+        fresh = optimizer.first_state(trained[name])
+        if state.keys() != fresh.keys():
             raise RunError(f"{name} has {', '.join(state)} of the optimiser")
-        for key, tensor in state.items():
-            shape = () if key == "step" else trained[name].shape if name in trained else None
-            if tensor.shape != shape or not tensor.is_floating_point():
-                raise RunError(f"{name}:{key} is not the optimiser's of this model")
-    optimizer.state = {
-        weight: {key: states[name][key].to(like) for key, like in first_state(weight).items()}
-        for name, weight in trained.items()
-        if name in states
-    }
+        restored[trained[name]] = {key: state[key].to(like) for key, like in fresh.items()}
+    kept = optimizer.average.values
+    if averages.keys() != {name for name, weight in trained.items() if weight in kept}:
+        raise RunError(f"it has the moving average of {len(averages)} of {len(kept)} weights")
+    for name, average in averages.items():
+        kept[trained[name]].copy_(average)
+    optimizer.state = restored
     torch.set_rng_state(tensors["rng.cpu"])
     if "rng.cuda" in tensors and model.device.type == "cuda":
         torch.cuda.set_rng_state(tensors["rng.cuda"], model.device)

@@ -59,14 +59,15 @@ class _Bar(Progress):
     validated: RenderableType | None = None
 
     def __init__(self, console: Console) -> None:
-        epoch, speed, loss, norm = (
-            TextColumn(f"{{task.fields[{name}]}}") for name in ("epoch", "speed", "loss", "norm")
+        epoch, speed, loss, norm, rate = (
+            TextColumn(f"{{task.fields[{name}]}}")
+            for name in ("epoch", "speed", "loss", "norm", "rate")
         )
         bar, elapsed = BarColumn(), TimeElapsedColumn()
         left = TextColumn("left"), TimeRemainingColumn()
         self._console = console
-        self._every = (epoch, bar, MofNCompleteColumn(), speed, loss, norm, elapsed, *left)
-        self._least = (norm, speed, elapsed, bar, loss)
+        self._every = (epoch, bar, MofNCompleteColumn(), speed, loss, norm, rate, elapsed, *left)
+        self._least = (rate, norm, speed, elapsed, bar, loss)
         super().__init__(*self._every, console=console, disable=not console.is_terminal)
 
     def get_renderables(self) -> Iterable[RenderableType]:
@@ -112,7 +113,7 @@ class Display:
         self.scores = list(history)
         self.bar = _Bar(console)
         self.task = self.bar.add_task(
-            "", total=total, completed=done, epoch="epoch 1", speed="", loss="", norm=""
+            "", total=total, completed=done, epoch="epoch 1", speed="", loss="", norm="", rate=""
         )
         self.marked = time.monotonic()
         self.first: tuple[int, float] | None = None  # update, and time in seconds
@@ -126,8 +127,10 @@ class Display:
     def __exit__(self, *_: object) -> None:
         self.bar.stop()
 
-    def advance(self, epoch: int, update: int, tokens: int, loss: float, norm: float) -> None:
-        """Show an update: its target tokens, loss per token in nats, and gradient norm.
+    def advance(
+        self, epoch: int, update: int, tokens: int, loss: float, norm: float, rate: float
+    ) -> None:
+        """Show an update: target tokens, loss per token in nats, gradient norm, learning rate.
 
         The first update is not timed, because it includes compilation.
         """
@@ -149,6 +152,7 @@ class Display:
             "speed": speed,
             "loss": f"loss {loss:.3f}",
             "norm": f"norm {norm:.2f}",
+            "rate": f"lr {rate:.3g}",
         }
         if self.live:
             self.bar.update(self.task, completed=update, epoch=f"epoch {epoch}", **numbers)

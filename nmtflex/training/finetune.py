@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
-from nmtflex.config import DeviceConfig, FinetuneConfig
+from nmtflex.config import AdamConfig, DeviceConfig, FinetuneConfig, SGDConfig
 from nmtflex.corpus.store import open_prepared
 from nmtflex.errors import DataError, OptionError
 from nmtflex.ranks import Ranks
@@ -61,7 +62,7 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
     """Fill in the defaults that depend on the base run.
 
     Raises:
-        OptionError: An option needs a gate.
+        OptionError: An option needs a gate, or the base run's rate is of another optimiser.
     """
     gated = base.model.gated
     kind = base.model_config.attention.kind
@@ -80,6 +81,7 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
     values = config.to_dict()
     usual = {"data": before.get("data"), "beta": 0.1 if gated else 0.0}
     if config.lr is None:
+        _check_optimizer(config, before)
         usual["lr"] = base.config.get("average", {}).get("rate") or last_rate(base.folder)
     if config.batch_tokens is None and config.batch_sentences is None:
         usual |= {name: before.get(name) for name in ("batch_tokens", "batch_sentences")}
@@ -90,3 +92,18 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
             f"{config.base_run} was trained on {data}, which does not exist; give --data"
         )
     return FinetuneConfig.from_dict(values)
+
+
+def _check_optimizer(config: FinetuneConfig, before: dict[str, Any]) -> None:
+    """Check that the base run's rate suits the optimiser: Adam's is far lower than SGD's.
+
+    Raises:
+        OptionError: It does not.
+    """
+    stored = before.get("optimizer")
+    kind = stored.get("kind") if isinstance(stored, dict) else AdamConfig.kind
+    if (kind == SGDConfig.kind) != (config.optimizer.kind == SGDConfig.kind):
+        raise OptionError(
+            f"{config.base_run} was trained with --optimizer {kind}, and its learning rate does "
+            f"not suit {config.optimizer.kind}; give --lr, or --optimizer {kind}"
+        )

@@ -17,11 +17,13 @@ from torch import Tensor
 
 from nmtflex.config import LoopConfig, flattened
 from nmtflex.errors import DataError, OptionError, RunError
+from nmtflex.files import is_free
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
+from nmtflex.runs.folder import RunFolder, read_run_config
 from nmtflex.runs.weights import load_tensors
-from nmtflex.training.adam import Adam, first_state
 from nmtflex.training.describe import Options
+from nmtflex.training.optimizers.base import Optimizer
 from nmtflex.training.progress import Progress
 from nmtflex.training.same_options import NOT_COMPARED
 
@@ -31,7 +33,7 @@ MOST_PROCESSES = 1 << 16  # more in a config.json means that it is damaged
 def join(
     ranks: Ranks,
     model: Seq2Seq,
-    optimizer: Adam,
+    optimizer: Optimizer,
     progress: Progress,
     trainer_file: Path | None,
     seed: int,
@@ -67,13 +69,14 @@ def join(
     return progress
 
 
-def _spread_optimizer(ranks: Ranks, optimizer: Adam) -> None:
-    """Give all processes the first one's state of the optimiser."""
+def _spread_optimizer(ranks: Ranks, optimizer: Optimizer) -> None:
+    """Give all processes the first one's state of the optimiser, and its average."""
+    ranks.spread(optimizer.average.values.values())
     known = ranks.from_first([weight in optimizer.state for weight in optimizer.weights])
     for weight, moved in zip(optimizer.weights, known, strict=True):
         if moved:
             if not ranks.first:
-                optimizer.state[weight] = first_state(weight)
+                optimizer.state[weight] = optimizer.first_state(weight)
             ranks.spread(optimizer.state[weight].values())
 
 
@@ -129,6 +132,18 @@ def whole_batches(config: LoopConfig, processes: int) -> LoopConfig:
     return dataclasses.replace(config, batch_tokens=config.token_budget * processes)
 
 
+def began_with(ranks: Ranks, folder: RunFolder) -> int:
+    """Return how many processes a run began with; if it is new, how many there are now.
+
+    Raises:
+        RunError: The folder exists and is not a run, or the number is invalid.
+    """
+    count = ranks.size
+    if ranks.first and not is_free(folder.path):
+        count = processes_of(read_run_config(folder), folder.config)
+    return int(ranks.from_first(count))
+
+
 def processes_of(config: dict[str, Any], where: Path) -> int:
     """Return how many processes a run began with, from its ``config.json``.
 
@@ -165,7 +180,7 @@ def check_same_options(ranks: Ranks, options: Options) -> None:
         OptionError: This process's options differ.
     """
     model, loop, device = options
-    own = {**flattened(model.to_dict()), **loop.to_dict(), "dtype": device.dtype}
+    own = {**flattened(model.to_dict()), **flattened(loop.to_dict()), "dtype": device.dtype}
     for name in NOT_COMPARED:
         own.pop(name, None)
     first = ranks.from_first(own)

@@ -6,9 +6,10 @@ if it had never stopped.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from nmtflex.config import LoopConfig
@@ -19,12 +20,12 @@ from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.heap import give_back
 from nmtflex.ranks import Ranks
 from nmtflex.runs.folder import RunFolder
-from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import save_best, save_checkpoint
 from nmtflex.training.display import Display
 from nmtflex.training.gradients import Gradients, Sums, clip_gradient
 from nmtflex.training.joining import random_states
 from nmtflex.training.metrics import Metrics
+from nmtflex.training.optimizers.base import Optimizer
 from nmtflex.training.progress import Progress
 from nmtflex.training.schedule import Schedule
 from nmtflex.training.setbacks import Setbacks, explained, is_sound, stopped
@@ -42,7 +43,7 @@ class Trainer:
     config: LoopConfig  # its batches are of all processes together
     folder: RunFolder  # where everything is written
     model: Seq2Seq
-    optimizer: Adam  # over the weights that are trained
+    optimizer: Optimizer  # over the weights that are trained
     gradients: Gradients
     validator: Validator | None  # None without validation data
     schedule: Schedule
@@ -54,10 +55,8 @@ class Trainer:
     notes: list[str]  # for the user, before the training begins
 
     def total_updates(self) -> int:
-        """Estimate the updates of the whole training (exact with ``--updates``)."""
-        if self.config.updates:
-            return self.config.updates
-        return (self.config.last_epoch or 0) * math.ceil(len(self.order) / self.config.accumulate)
+        """Return the updates of the whole training."""
+        return self.schedule.total
 
     def finished(self) -> bool:
         """Whether no update is left."""
@@ -114,11 +113,10 @@ class Trainer:
 
         if self.gradients.largest is not None:
             self.gradients.show = show
-        with StopSignals() as signals, explained(self.folder, progress):
+        with StopSignals() as signals, explained(self.folder, progress), self._saved_if_stopped():
 
             def check() -> None:
                 if received := self.ranks.agree(signals.received):
-                    self._save()
                     raise StoppedError(
                         f"stopped by {received.name} at update {progress.update}; "
                         f"the state is saved in {self.folder.path}; the same command resumes",
@@ -138,6 +136,15 @@ class Trainer:
                 if progress.seconds - progress.saved_seconds >= self.config.save_seconds:
                     self._save()
                 check()
+
+    @contextlib.contextmanager
+    def _saved_if_stopped(self) -> Iterator[None]:
+        """Save when a signal has stopped the training, outside whatever it has interrupted."""
+        try:
+            yield
+        except StoppedError:
+            self._save()
+            raise
 
     def _next_epoch(self) -> None:
         progress = self.progress
@@ -162,7 +169,8 @@ class Trainer:
         if is_sound(sums, norm):
             progress.target_tokens += sums.tokens
             loss = sums.objective / sums.tokens
-            display.advance(progress.epoch, progress.update, sums.tokens, loss, norm)
+            rate = progress.rate * progress.factor
+            display.advance(progress.epoch, progress.update, sums.tokens, loss, norm, rate)
         if progress.update % config.log_every == 0 and progress.window_tokens:
             self._log_training(metrics, norm if math.isfinite(norm) else None)
 
@@ -172,7 +180,7 @@ class Trainer:
         if progress.skipped_in_row >= limit:
             progress.skipped_in_row = 0  # the same command may try as many again
             self._save()
-            raise stopped(self.folder, progress.update, limit)
+            raise stopped(self.folder, self.config, progress)
 
     def _step(self, chosen: list[Pairs], following: list[Pairs]) -> tuple[Sums, float]:
         """Update the weights by the mean gradient per token, if it and the loss are finite.
@@ -182,11 +190,13 @@ class Trainer:
         """
         progress, config = self.progress, self.config
         self.model.train()
-        self.optimizer.rate = progress.rate
+        progress.factor = self.schedule.factor(progress.update + 1)
+        self.optimizer.rate = progress.rate * progress.factor
         sums = self.gradients.of(chosen, following)
         norm = clip_gradient(self.model, config.clip)
         if is_sound(sums, norm):
             self.optimizer.step()
+            self.optimizer.average.follow(progress.update + 1)
             progress.window_loss += sums.objective
             progress.window_tokens += sums.tokens
             progress.window_cross_entropy += sums.cross_entropy
@@ -216,7 +226,7 @@ class Trainer:
             "epoch": progress.epoch,
             "seconds": round(progress.seconds, 3),
             "target_tokens": progress.target_tokens,
-            "learning_rate": progress.rate,
+            "learning_rate": progress.rate * progress.factor,
         }
         if metrics is not None:
             metrics.write(split, {**common, **values})
@@ -231,7 +241,8 @@ class Trainer:
             words = f"validating {done:,} of {total:,} sentences"
             display.working(progress.epoch, progress.update, words)
 
-        result = self.validator(self.model, check, show) if self.validator else None
+        with self.optimizer.average.in_place():
+            result = self.validator(self.model, check, show) if self.validator else None
         spent = self.ranks.clock(time.monotonic() - began)
         progress.seconds += spent
         progress.validation_seconds += spent
@@ -258,7 +269,8 @@ class Trainer:
             about = {"update": str(progress.update)}
             if result is not None:
                 about |= {"bleu": str(result.bleu), "signature": result.signature}
-            save_best(self.folder, self.model, about)
+            with self.optimizer.average.in_place():
+                save_best(self.folder, self.model, about)
         self._save()
         give_back()
         display.working(progress.epoch, progress.update)

@@ -16,7 +16,7 @@ SIGNED = ("validated_update", "best_score", "window_loss")
 class Progress:
     """Counters of a training; plain numbers, kept with each checkpoint."""
 
-    rate: float  # learning rate now
+    rate: float  # learning rate now, before the schedule's factor
     update: int = 0  # optimiser steps, including skipped ones
     epoch: int = 1  # passes started
     position: int = 0  # batches done in this epoch
@@ -40,6 +40,7 @@ class Progress:
     skipped_in_row: int = 0  # of those, the last ones
     batches_split: int = 0  # halvings of batches that did not fit into memory
     pairs_left_out: int = 0  # too large even alone
+    factor: float = 1.0  # the schedule's, in the last update
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types."""

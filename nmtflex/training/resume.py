@@ -10,8 +10,8 @@ from nmtflex.files import remove_folder
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.folder import RunFolder, update_of
 from nmtflex.runs.weights import load_tensors
-from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import TRAINER, load_checkpoint
+from nmtflex.training.optimizers.base import Optimizer
 from nmtflex.training.progress import Progress
 
 DAMAGED = ".damaged"  # suffix of a checkpoint that is set aside
@@ -26,7 +26,7 @@ class Resumed:
     notes: list[str] = field(default_factory=list)  # for the user: one per damaged checkpoint
 
 
-def resume(folder: RunFolder, model: Seq2Seq, optimizer: Adam) -> Resumed | None:
+def resume(folder: RunFolder, model: Seq2Seq, optimizer: Optimizer) -> Resumed | None:
     """Restore the last undamaged checkpoint.
 
     Damaged ones after it are renamed, since the training will write these updates again; but only

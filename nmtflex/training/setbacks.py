@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 
+from nmtflex.config import LoopConfig
 from nmtflex.corpus.batches import Pairs
 from nmtflex.corpus.places import name_pairs
 from nmtflex.corpus.store import PreparedCorpus
@@ -22,11 +23,13 @@ class Setbacks:
 
     Args:
         corpus: To name pairs.
+        config: The loop's options.
         progress: Holds the counts.
     """
 
-    def __init__(self, corpus: PreparedCorpus, progress: Progress) -> None:
+    def __init__(self, corpus: PreparedCorpus, config: LoopConfig, progress: Progress) -> None:
         self.corpus = corpus
+        self.config = config
         self.progress = progress
 
     def count(
@@ -68,6 +71,8 @@ class Setbacks:
                 f"{norm:.4g}: skipped, weights stay as they were ({progress.skipped:,} so far); "
                 f"its batch is {name_pairs(self.corpus, pairs)}"
             )
+            if progress.skipped == 1:
+                yield f"if this happens often, train with {cures(self.config, progress)}"
 
 
 def is_sound(sums: Sums, norm: float) -> bool:
@@ -75,13 +80,22 @@ def is_sound(sums: Sums, norm: float) -> bool:
     return sums.sentences > 0 and math.isfinite(sums.objective) and math.isfinite(norm)
 
 
-def stopped(folder: RunFolder, update: int, limit: int) -> RunError:
+def cures(config: LoopConfig, progress: Progress) -> str:
+    """Return what usually keeps a loss finite, with the present values."""
+    rate = f"{progress.rate * progress.factor:.3g}"
+    clip = f"a lower --clip (now {config.clip:g})" if config.clip else "--clip 3 (now none)"
+    return f"a lower --lr (now {rate}), a longer --warmup (now {config.warmup}) or {clip}"
+
+
+def stopped(folder: RunFolder, config: LoopConfig, progress: Progress) -> RunError:
     """Return the error for too many skipped updates in a row."""
+    limit = config.bad_updates
     return RunError(
-        f"update {update:,} was the last of {limit} in a row that were skipped (--bad-updates "
-        f"{limit}); the state is saved in {folder.path}, with the weights before them: look at the "
-        f"pairs named above, or train with a lower --lr or --clip, --dtype float32 or fewer "
-        f"--batch-tokens in another --run; the same command tries {limit} more"
+        f"update {progress.update:,} was the last of {limit} in a row that were skipped "
+        f"(--bad-updates {limit}); the state is saved in {folder.path}, with the weights before "
+        f"them: look at the pairs named above, or train with {cures(config, progress)}, with "
+        f"--dtype float32 or fewer --batch-tokens in another --run; the same command tries {limit} "
+        f"more"
     )
 
 

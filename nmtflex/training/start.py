@@ -20,18 +20,24 @@ from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.limits import threshold_value
 from nmtflex.runs.opening import Run
 from nmtflex.runs.weights import load_weights
-from nmtflex.training.adam import Adam
 from nmtflex.training.budget import check_states, largest_piece, settle_budget
 from nmtflex.training.describe import Options, describe, describe_data
 from nmtflex.training.folder import open_folder
 from nmtflex.training.gradients import Gradients
-from nmtflex.training.joining import check_same_data, check_same_options, join, whole_batches
+from nmtflex.training.joining import (
+    began_with,
+    check_same_data,
+    check_same_options,
+    join,
+    whole_batches,
+)
 from nmtflex.training.loop import Trainer
+from nmtflex.training.optimizers.build import build_optimizer
 from nmtflex.training.progress import Progress
 from nmtflex.training.resume import Resumed, judge_by, resume
-from nmtflex.training.schedule import Schedule
+from nmtflex.training.schedule import make_schedule
 from nmtflex.training.setbacks import Setbacks
-from nmtflex.training.trainable import trainable
+from nmtflex.training.trainable import factors_of, trainable
 from nmtflex.training.validation import Validator
 
 
@@ -91,22 +97,24 @@ def make_trainer(
     if base is not None:
         load_weights(base.folder.best, model)
     config = settle_budget(options.train, model, corpus, ranks)
-    described = describe(corpus, options._replace(train=config), data, base, ranks.size)
-    optimizer = Adam(trained, rate)
-    validated = -1 if base else 0  # the weights of a base run are validated before the first update
-    state = Resumed(Progress(rate=rate, validated_update=validated))
     folder = RunFolder(config.run)
+    processes = began_with(ranks, folder)
+    whole = whole_batches(config, processes)
+    stores = corpus.store("train", "source"), corpus.store("train", "target")
+    batches = Batches(*stores, whole.token_budget, whole.batch_sentences)
+    schedule = make_schedule(whole, batches)
+    described = describe(corpus, options._replace(train=config), data, base, processes)
+    optimizer = build_optimizer(config, trained, rate, factors_of(model, config.rate_factors))
+    validated = -1 if base else 0  # the weights of a base run are validated before the first update
+    state = Resumed(Progress(rate=rate, validated_update=validated, factor=schedule.factor(1)))
     if ranks.first:
         folder = open_folder(config.run, corpus.folder, described, options)
         state = resume(folder, model, optimizer) or state
         judge_by(state.progress, config.best_by, folder.best)
     progress = join(ranks, model, optimizer, state.progress, state.trainer_file, config.seed)
-    whole = whole_batches(config, ranks.from_first(described["processes"]))
-    stores = corpus.store("train", "source"), corpus.store("train", "target")
-    batches = Batches(*stores, whole.token_budget, whole.batch_sentences)
     order = batches.order(whole.seed, progress.epoch)
     largest = _largest_batch(batches, order) // ranks.size
-    fitting = largest_piece(model, batches, largest, ranks)
+    fitting = largest_piece(model, batches, largest, ranks, config.copies)
     validator = None
     if "valid" in corpus.splits:
         validator = Validator(corpus, whole.valid_beam, whole.token_budget, valid_tau, ranks)
@@ -118,10 +126,10 @@ def make_trainer(
         optimizer=optimizer,
         gradients=Gradients(model, batches, smoothing, beta, ranks, train_tau, fitting),
         validator=validator,
-        schedule=Schedule(whole.halve_from, whole.plateau),
+        schedule=schedule,
         progress=progress,
         order=order,
-        setbacks=Setbacks(corpus, progress),
+        setbacks=Setbacks(corpus, config, progress),
         integrity=integrity,
         ranks=ranks,
         notes=[*state.notes, *_notes(corpus, options, config, largest, fitting)],
@@ -134,8 +142,10 @@ def _check_corpus(options: Options, corpus: PreparedCorpus) -> None:
         raise DataError(f"{corpus.folder} has no training data; preprocess with --train")
     if "valid" not in corpus.splits:
         why = f"and {corpus.folder} has no validation data; preprocess with --valid"
-        if options.train.patience or options.train.plateau:
-            raise OptionError(f"--patience and --plateau count validations, {why}")
+        if options.train.patience or options.train.patient:
+            raise OptionError(
+                f"--patience, --plateau and --schedule plateau count validations, {why}"
+            )
         if options.train.best_by == "perplexity":
             raise OptionError(f"--best-by perplexity needs validations, {why}")
     source, target = corpus.pipeline.source.vocabulary, corpus.pipeline.target.vocabulary
@@ -152,14 +162,16 @@ def _build(
     """Build the model on its device, if it fits; return it and its trained weights.
 
     Raises:
-        OptionError: It does not fit, or ``--freeze`` matches nothing.
+        OptionError: It does not fit, or ``--freeze`` or ``--lr-factor`` matches nothing.
     """
     sizes = data["source_size"], data["target_size"], data["longest_source"]
     autocast, dtype = options.device.dtype == "bfloat16", storage_dtype(options.device)
     with outlined():
         outline = build_model(options.model, *sizes, autocast).to(dtype=dtype)
     trainable(outline, options.train.frozen)
-    check_states(outline, place, ranks.launch.local_size if place.type == "cpu" else 1)
+    factors_of(outline, options.train.rate_factors)
+    processes = ranks.launch.local_size if place.type == "cpu" else 1
+    check_states(outline, place, options.train.copies, processes)
     torch.manual_seed(options.train.seed)
     model = build_model(options.model, *sizes, autocast).to(place, dtype)
     return model, trainable(model, options.train.frozen)

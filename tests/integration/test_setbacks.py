@@ -90,6 +90,10 @@ def test_an_update_without_a_finite_gradient_is_skipped_and_named(train, made, t
     assert "and the gradient's norm nan: skipped, weights stay as they were (1 so far)" in told[0]
     assert "its batch is lines " in told[0]
     assert f"of {made / 'train.lo'} and 2 more (source " in told[0]
+    cures = [line for line in outcome.err.splitlines() if "--warmup (now 0)" in line]
+    assert len(cures) == 1
+    assert "--lr (now 0.001)" in cures[0]
+    assert "--clip (now 3)" in cures[0]
     assert told[-1].endswith("; 1 update skipped (loss or gradient not finite, or out of memory)")
     assert (progress(tmp_path / "whole", 10)["skipped"], len(told)) == (1, 2)
     rows = (tmp_path / "whole" / "metrics.csv").read_text().splitlines()[1:]
@@ -128,8 +132,9 @@ def test_too_many_in_a_row_stop_the_run_with_its_state_saved(train, tmp_path, mo
             assert outcome.err.splitlines()[-1] == (
                 f"nmtflex: error: update {update} was the last of 3 in a row that were skipped "
                 f"(--bad-updates 3); the state is saved in {run}, with the weights before them: "
-                f"look at the pairs named above, or train with a lower --lr or --clip, --dtype "
-                f"float32 or fewer --batch-tokens in another --run; the same command tries 3 more"
+                f"look at the pairs named above, or train with a lower --lr (now 0.001), a longer "
+                f"--warmup (now 0) or a lower --clip (now 3), with --dtype float32 or fewer "
+                f"--batch-tokens in another --run; the same command tries 3 more"
             )
             assert progress(run, update)["skipped"] == update - 2
     assert tensors(run, 8) == tensors(run, 5)
@@ -198,7 +203,7 @@ def test_a_model_beyond_memory_is_refused_before_anything_is_made(train, tmp_pat
     assert outcome.err.count("\n") == 1
     # The four gates of Bahdanau's cell read a context of 2 x 6 units and the state.
     assert "(40000000 x 10000012)" in outcome.err
-    assert "to be trained (weights, gradients and Adam's two means), but " in outcome.err
+    assert "to be trained (weights, gradients, optimiser and --ema), but " in outcome.err
     assert not (tmp_path / "run").exists()
 
 

@@ -9,6 +9,7 @@ CHECKPOINT, BATCHES = "nmtflex/training/checkpoint.py", "nmtflex/corpus/batches.
 PIECES = "tests/unit/training/test_update_gradients.py"
 KEPT = "tests/unit/training/test_checkpoint.py"
 TRAIN = "tests/unit/training/test_loop.py"
+RATES = "tests/unit/training/test_rates.py"
 ORDER = "tests/unit/corpus/test_batches.py"
 
 TRAINING = [
@@ -62,6 +63,41 @@ TRAINING = [
         "tests/unit/training/test_schedule.py",
     ),
     Mutant(
+        "nmtflex/training/schedule.py",
+        "return math.sqrt(self.warmup / update)",
+        "return math.sqrt(1 / update)",
+        "after the warm-up the rate falls at once to a fraction of its peak",
+        "tests/unit/training/test_schedule.py",
+    ),
+    Mutant(
+        LOOP,
+        "self.schedule.factor(progress.update + 1)",
+        "self.schedule.factor(max(1, progress.update))",
+        "each update has the rate of the one before",
+        RATES,
+    ),
+    Mutant(
+        "nmtflex/training/optimizers/base.py",
+        "self.weight_decay if weight.dim() > 1 else 0.0",
+        "self.weight_decay",
+        "biases decay too",
+        "tests/unit/training/optimizers",
+    ),
+    Mutant(
+        "nmtflex/training/moving_average.py",
+        "        finally:\n            self._exchange()\n",
+        "        finally:\n            pass\n",
+        "after a validation the training goes on from the average",
+        RATES,
+    ),
+    Mutant(
+        CHECKPOINT,
+        "        kept[trained[name]].copy_(average)\n",
+        "        continue\n",
+        "a resumed training begins a new average",
+        RATES,
+    ),
+    Mutant(
         LOOP,
         "        self.model.train()\n",
         "",
@@ -77,8 +113,8 @@ TRAINING = [
     ),
     Mutant(
         CHECKPOINT,
-        "        if name in states\n",
-        "        if not states\n",
+        "    optimizer.state = restored\n",
+        "",
         "a resumed training has a fresh optimiser",
         KEPT,
     ),

@@ -44,6 +44,8 @@ wmt17 = {"preprocess": 4, "train": 32, "eval": 32, "bench": 4, "plot": 4}
 kftt = {"preprocess": 1, "train": 2, "finetune": 2, "sweep": 6, "eval": 7, "plot": 1}
 multi30k = {"preprocess": 1, "train": 1, "eval": 2}
 iwslt14 = {"preprocess": 1, "train": 4, "finetune": 1, "eval": 7}
+backbones = {"preprocess": 1, "train": 4, "eval": 4, "bench": 2}
+modern = {"preprocess": 1, "train": 4, "finetune": 2, "sweep": 1, "eval": 8}
 RECIPES = {
     "copy_task.sh": Recipe(
         [],
@@ -62,6 +64,8 @@ RECIPES = {
     ),
     "kftt_en_ja.sh": Recipe(pairs("train dev test", "en ja"), kftt, kftt),
     "iwslt14_de_en.sh": Recipe(pairs("train valid test", "de en"), iwslt14, iwslt14),
+    "backbones.sh": Recipe(pairs("train dev test", "en ja"), backbones, backbones),
+    "modern_attention.sh": Recipe(pairs("train valid test", "de en"), modern, modern),
 }
 # Takes the place of Python: writes the commands down, and gives what the recipes read.
 STAND_IN = """#!/bin/sh

@@ -7,7 +7,7 @@ from the bottom up, then those of their attention mechanisms, [N, h, ...] each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,7 @@ from nmtflex.layers.self_attention import CausalSelfAttention
 from nmtflex.layers.ssru import Ssru
 from nmtflex.model.decoders.base import Decoder, Step, Words
 from nmtflex.model.encoders.base import Encoded
+from nmtflex.ops.cache import Cache
 
 Mixer = Ssru | CausalSelfAttention  # what lets a step see the steps before
 
@@ -56,9 +57,9 @@ class DecoderLayer(nn.Module):
         if feed_forward is not None:
             self.around_feed_forward = Residual(size, pre_norm, dropout)
 
-    def mix(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+    def mix(self, x: Tensor, cache: Any, state: State) -> tuple[Tensor, State]:
         """Advance the mixer's sublayer by one step: x [N, D]."""
-        y, state = self.mixer.step(self.around_mixer.enter(x), state)
+        y, state = self.mixer.step(self.around_mixer.enter(x), cache, state)
         return self.around_mixer.leave(x, y), state
 
     def mix_all(self, x: Tensor, state: State) -> Tensor:
@@ -78,6 +79,7 @@ class LayeredMemory(NamedTuple):
     """A batch's source, for all layers."""
 
     attending: tuple[HeadMemory, ...]  # one per attending layer
+    caches: tuple[Cache | None, ...]  # of each layer's mixer, grown by the steps
     summary: Tensor | None  # [B, D], added to every input if no layer has a context
     limits: Limits
 
@@ -148,11 +150,14 @@ class LayeredDecoder(Decoder):
         summary = None if self.summary is None else self.summary(source)
         first = source.new_zeros(len(source), self.size)
         state: State = (torch.zeros(len(source), dtype=torch.long, device=source.device),)
+        caches = []
         for layer in self._layers():
-            state += layer.mixer.start(first)
+            cache, own = layer.mixer.start(first)
+            caches.append(cache)
+            state += own
         for heads in attentions:
             state += heads.start(states)
-        return LayeredMemory(attending, summary, limits), state
+        return LayeredMemory(attending, tuple(caches), summary, limits), state
 
     def words(self, embedded: Tensor) -> Words:
         """Return the embeddings, and what words contribute to each attending layer."""
@@ -176,8 +181,8 @@ class LayeredDecoder(Decoder):
         x = self._enter(words.gates, state[0], summary)
         after: State = (state[0] + 1,)
         glimpses: list[Glimpse] = []
-        for layer, own in zip(self._layers(), mixers, strict=True):
-            x, mixed = layer.mix(x, own)
+        for layer, cache, own in zip(self._layers(), memory.caches, mixers, strict=True):
+            x, mixed = layer.mix(x, cache, own)
             after += mixed
             if layer.attention is not None:
                 at = len(glimpses)

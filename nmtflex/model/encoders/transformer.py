@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
-from nmtflex.config import TransformerEncoderConfig
 from nmtflex.layers.dropout import Dropout
 from nmtflex.layers.feed_forward import FeedForward
 from nmtflex.layers.positions import sinusoids
@@ -19,17 +20,25 @@ class EncoderLayer(nn.Module):
     """Self-attention, then a feed-forward layer; Vaswani et al. (2017), section 3.1.
 
     Args:
-        config: Sizes and dropout inside.
+        size: H.
+        attention: The first sublayer.
+        feed_forward: The second.
+        pre_norm: Whether the norms come before the sublayers.
         dropout: Share of each sublayer's outputs dropped in training.
     """
 
-    def __init__(self, config: TransformerEncoderConfig, dropout: float) -> None:
+    def __init__(
+        self,
+        size: int,
+        attention: SelfAttention,
+        feed_forward: FeedForward,
+        pre_norm: bool,
+        dropout: float,
+    ) -> None:
         super().__init__()
-        size = config.encoder_size
-        self.attention = SelfAttention(size, config.encoder_heads, config.attention_dropout)
-        self.feed_forward = FeedForward(size, config.encoder_ffn, config.ffn_dropout)
-        self.around_attention = Residual(size, config.pre_norm, dropout)
-        self.around_feed_forward = Residual(size, config.pre_norm, dropout)
+        self.attention, self.feed_forward = attention, feed_forward
+        self.around_attention = Residual(size, pre_norm, dropout)
+        self.around_feed_forward = Residual(size, pre_norm, dropout)
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
         """Return [M, H] of real tokens [M, H]."""
@@ -47,18 +56,21 @@ class TransformerEncoder(Encoder):
 
     Args:
         embedding: Source embedding, V to H.
-        config: Layers, heads and sizes.
-        dropout: Share of embeddings and of each sublayer's outputs dropped in training.
+        layers: From the bottom.
+        pre_norm: Whether the layers normalise their inputs, so that the last sum needs a norm.
+        dropout: Share of embeddings dropped in training.
     """
 
     def __init__(
-        self, embedding: nn.Embedding, config: TransformerEncoderConfig, dropout: float
+        self,
+        embedding: nn.Embedding,
+        layers: Sequence[EncoderLayer],
+        pre_norm: bool,
+        dropout: float,
     ) -> None:
-        super().__init__(embedding, config.encoder_size)
-        self.layers = nn.ModuleList(
-            EncoderLayer(config, dropout) for _ in range(config.encoder_layers)
-        )
-        self.norm = nn.LayerNorm(self.size) if config.pre_norm else None
+        super().__init__(embedding, embedding.embedding_dim)
+        self.layers = nn.ModuleList(layers)
+        self.norm = nn.LayerNorm(self.size) if pre_norm else None
         self.dropout = Dropout(dropout)
 
     def forward(self, source: Tensor, lengths: Tensor) -> Encoded:

@@ -108,6 +108,27 @@ def test_only_the_first_process_writes(trained):
     assert json.loads((trained / "two" / "config.json").read_text())["processes"] == 2
 
 
+def test_rates_optimiser_and_average_are_those_of_one_process(prepared, tmp_path, command_line):
+    """Two processes are resumed; their average is the one of a single, unbroken process."""
+    options = "--optimizer adamw --weight-decay 0.1 --schedule inverse-sqrt --warmup 5 --ema 0.9"
+    options += " --dropout 0 --validate-every 6"
+    one = [prepared, "--run", tmp_path / "one", *SMALL, *options.split(), "--batch-tokens", 64]
+    assert command_line("train", *one, "--updates", 12).code == 0
+    two = [prepared, "--run", tmp_path / "two", *SMALL, *options.split(), "--batch-tokens", 32]
+    for updates in (6, 12):
+        done = torchrun("train", *two, "--updates", updates)
+        assert done.returncode == 0, done.stderr
+    assert_close(numbers(rows(tmp_path / "one")), numbers(rows(tmp_path / "two")))
+    for name in ("weights", "trainer"):
+        first, second = (
+            load_file(max_checkpoint(tmp_path / run) / f"{name}.safetensors")
+            for run in ("one", "two")
+        )
+        kept = [key for key in first if not key.startswith("rng.")]
+        assert any(key.endswith(":ema") for key in kept) == (name == "trainer")
+        assert all((first[key] - second[key]).abs().max() < 1e-9 for key in kept)
+
+
 def test_finetuning_weighs_the_gate_as_one_process_does(trained, command_line):
     options = "--beta 0.2 --updates 6 --accumulate 2 --dtype float64 --device cpu --log-every 1"
     arguments = ["finetune", trained / "one", *options.split()]

@@ -26,9 +26,9 @@ from nmtflex.text.bpe import BPE
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.tokenizers.kytea_model import check_model, read_model
 from nmtflex.text.vocabulary import Vocabulary
-from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import last_rate, load_checkpoint
 from nmtflex.training.finetune import effective
+from nmtflex.training.optimizers.adam import Adam
 
 SECONDS = 10  # of the processor, for a reader and a small file
 MEMORY = 1 << 30  # bytes that it may take

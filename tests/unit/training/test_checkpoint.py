@@ -14,7 +14,6 @@ from nmtflex.errors import RunError
 from nmtflex.runs.folder import RunFolder, update_of
 from nmtflex.runs.opening import load_run
 from nmtflex.runs.weights import load_tensors, save_tensors
-from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import (
     PROGRESS,
     TRAINER,
@@ -22,6 +21,7 @@ from nmtflex.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
+from nmtflex.training.optimizers.adam import Adam
 from nmtflex.training.progress import Progress
 from nmtflex.training.resume import resume
 
@@ -58,10 +58,10 @@ def test_a_disk_that_holds_no_checkpoint_is_named(tiny_run, checkpoint, monkeypa
     needed = 4 * (4 * weights - 2 * model.output.projection.weight.numel())
     usage = shutil.disk_usage(tiny_run)
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=needed))
-    check_room(RunFolder(tiny_run), model)
+    check_room(RunFolder(tiny_run), model, 2)
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=needed - 1))
     with pytest.raises(RunError) as raised:
-        check_room(RunFolder(tiny_run), model)
+        check_room(RunFolder(tiny_run), model, 2)
     assert str(tiny_run) in str(raised.value)
     assert f"{needed - 1:,} bytes of its disk are free" in str(raised.value)
     assert f"takes {needed:,};" in str(raised.value)

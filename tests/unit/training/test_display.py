@@ -22,7 +22,7 @@ def show(terminal: bool, width: int = 120, updates: int = 10) -> str:
     console = Console(file=out, force_terminal=terminal, width=width, highlight=False)
     with Display(console, total=10, done=0) as display:
         for update in range(1, updates + 1):
-            display.advance(1, update, tokens=100, loss=2.5, norm=0.75)
+            display.advance(1, update, tokens=100, loss=2.5, norm=0.75, rate=0.0005)
         display.line("BLEU 30.00  [best]")
     return plain(out.getvalue())
 
@@ -38,16 +38,22 @@ def each_look_takes(monkeypatch):
     return make
 
 
-def test_a_terminal_gets_a_bar_with_speed_loss_and_norm():
+def test_a_terminal_gets_a_bar_with_speed_loss_norm_and_rate():
     last = show(terminal=True).splitlines()[-1]
     assert re.fullmatch(
-        r"epoch 1 ━+ 10/10 [\d,]+ tokens/s loss 2\.500 norm 0\.75 0:00:00 left 0:00:00", last
+        r"epoch 1 ━+ 10/10 [\d,]+ tokens/s loss 2\.500 norm 0\.75 lr 0\.0005 0:00:00 left 0:00:00",
+        last,
     )
 
 
 @pytest.mark.parametrize(
     ("width", "line"),
     [
+        (
+            89,
+            "epoch 1 ━━━━━━━━━━ 10/10 100 tokens/s loss 2.500 norm 0.75 lr 0.0005 "
+            "0:00:00 left 0:00:00",
+        ),
         (79, "epoch 1 ━━━━━━━━━━ 10/10 100 tokens/s loss 2.500 norm 0.75 0:00:00 left 0:00:00"),
         (70, "epoch 1 ━━━━━━━━━━━ 10/10 100 tokens/s loss 2.500 0:00:00 left 0:00:00"),
         (56, "epoch 1 ━━━━━━━━━━ 10/10 loss 2.500 0:00:00 left 0:00:00"),
@@ -77,10 +83,10 @@ def test_elsewhere_lines_come_now_and_then(each_look_takes):
     each_look_takes(20.0)
     lines = show(terminal=False).splitlines()
     assert lines == [
-        "epoch 1  update 3 of 10  5 tokens/s  loss 2.500  norm 0.75  left 0:02:20",
-        "epoch 1  update 5 of 10  5 tokens/s  loss 2.500  norm 0.75  left 0:01:40",
-        "epoch 1  update 7 of 10  5 tokens/s  loss 2.500  norm 0.75  left 0:01:00",
-        "epoch 1  update 9 of 10  5 tokens/s  loss 2.500  norm 0.75  left 0:00:20",
+        "epoch 1  update 3 of 10  5 tokens/s  loss 2.500  norm 0.75  lr 0.0005  left 0:02:20",
+        "epoch 1  update 5 of 10  5 tokens/s  loss 2.500  norm 0.75  lr 0.0005  left 0:01:40",
+        "epoch 1  update 7 of 10  5 tokens/s  loss 2.500  norm 0.75  lr 0.0005  left 0:01:00",
+        "epoch 1  update 9 of 10  5 tokens/s  loss 2.500  norm 0.75  lr 0.0005  left 0:00:20",
         "BLEU 30.00  [best]",
     ]
 
@@ -88,8 +94,8 @@ def test_elsewhere_lines_come_now_and_then(each_look_takes):
 def test_a_slow_first_update_is_told_without_speed_or_estimate(each_look_takes):
     each_look_takes(31.0)
     assert show(terminal=False).splitlines()[:2] == [
-        "epoch 1  update 1 of 10  loss 2.500  norm 0.75",
-        "epoch 1  update 2 of 10  3 tokens/s  loss 2.500  norm 0.75  left 0:04:08",
+        "epoch 1  update 1 of 10  loss 2.500  norm 0.75  lr 0.0005",
+        "epoch 1  update 2 of 10  3 tokens/s  loss 2.500  norm 0.75  lr 0.0005  left 0:04:08",
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from letters import CPU, begin, config_of, finish, make_corpus, small_model
 from safetensors.torch import load_file
 
-from nmtflex.config import FinetuneConfig, FlexibleConfig, MemoryConfig
+from nmtflex.config import AdamWConfig, FinetuneConfig, FlexibleConfig, MemoryConfig, SGDConfig
 from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.training.finetune import open_finetuning
 
@@ -69,6 +69,20 @@ def test_what_is_given_is_used(tune):
     assert (trainer.validator.tau, trainer.gradients.tau, trainer.gradients.beta) == (0.5, 0.25, 2)
     assert trainer.progress.rate == 0.01
     assert trainer.gradients.batches.tokens == 30
+
+
+def test_the_rate_of_another_optimiser_is_not_taken(tune, bases):
+    with pytest.raises(OptionError, match=f"{bases / 'flexible'} .*--optimizer adam.* sgd"):
+        tune("flexible", optimizer=SGDConfig())
+    assert tune("flexible", optimizer=SGDConfig(), lr=0.5).progress.rate == 0.5
+    assert tune("flexible", "other", optimizer=AdamWConfig()).progress.rate == 0.002
+
+
+def test_frozen_weights_have_no_average(tune):
+    trainer = tune("flexible", freeze=["encoder.*"], ema=0.9, updates=2)
+    finish(trainer)
+    averaged = set(trainer.optimizer.average.values)
+    assert averaged == {w for w in trainer.model.parameters() if w.requires_grad}
 
 
 def test_frozen_weights_are_left_to_no_optimiser(tune):

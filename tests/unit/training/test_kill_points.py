@@ -19,8 +19,8 @@ from nmtflex.config import DeviceConfig
 from nmtflex.files import atomic_file, atomic_folder
 from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.opening import load_run
-from nmtflex.training.adam import Adam
 from nmtflex.training.checkpoint import clear_leftovers, save_best, save_checkpoint
+from nmtflex.training.optimizers.adam import Adam
 from nmtflex.training.progress import Progress
 from nmtflex.training.resume import resume
 

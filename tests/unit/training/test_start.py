@@ -52,7 +52,8 @@ def test_batches_beyond_memory_are_cut_and_noted(data, tmp_path, monkeypatch):
     sizes = [len(widths[n : n + 3]) * max(widths[n : n + 3]) for n in range(0, len(widths), 3)]
     asked = []
 
-    def largest_piece(model, batches, largest, ranks):
+    def largest_piece(model, batches, largest, ranks, copies):
+        assert copies == 2  # Adam's
         asked.append(largest)
         return 7
 

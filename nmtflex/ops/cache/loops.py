@@ -1,0 +1,58 @@
+"""The loop of attention to earlier steps on the CPU, compiled by numba."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import prange
+
+from nmtflex.ops.arrays import Array, Whole
+from nmtflex.ops.attend.loops import softmax
+from nmtflex.ops.compiled import SUMS, compiled, entry
+
+
+@entry(parallel=True)
+def attend(
+    heads: int, query: Array, rows: Array, places: Whole, made: Array, shares: Whole
+) -> None:
+    """Attend to the steps of each of N hypotheses.
+
+    Args:
+        heads: h.
+        query: [N, D].
+        rows: [R, 2 D], keys, then values.
+        places: [N, T], the row of each step.
+        made: [N, D] of zeros, becomes the contexts.
+        shares: Where the hypotheses of each thread begin and end.
+    """
+    size = query.shape[1]
+    each = size // heads
+    scale = query.dtype.type(1 / math.sqrt(each))
+    for share in prange(shares.shape[0] - 1):
+        weights = np.empty(places.shape[1], query.dtype)
+        for n in range(shares[share], shares[share + 1]):
+            for head in range(heads):
+                first, stop = head * each, (head + 1) * each
+                own = query[n, first:stop]
+                for t in range(places.shape[1]):
+                    weights[t] = scale * _dot(own, rows[places[n, t], first:stop])
+                softmax(weights)
+                for t in range(places.shape[1]):
+                    values = rows[places[n, t], size + first : size + stop]
+                    _add(weights[t], values, made[n, first:stop])
+
+
+@compiled(**SUMS)
+def _dot(one: Array, other: Array) -> Any:
+    total = one.dtype.type(0)
+    for a in range(one.shape[0]):
+        total += one[a] * other[a]
+    return total
+
+
+@compiled(**SUMS)
+def _add(weight: float, row: Array, total: Array) -> None:
+    for a in range(total.shape[0]):
+        total[a] += weight * row[a]

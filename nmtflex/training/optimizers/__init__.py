@@ -1,0 +1,1 @@
+"""Optimisers: each changes the weights by their gradients."""

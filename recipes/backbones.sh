@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Backbones side by side under global attention: a recurrent and a transformer encoder, and luong,
+# ssru and transformer decoders, by BLEU, parameters, minutes and decoding speed.
+#
+#   DATA=path/to/small_parallel_enja recipes/backbones.sh
+#   DATA=path/to/iwslt14 CORPUS=iwslt14 recipes/backbones.sh
+#   DATA=... SCALE=small recipes/backbones.sh
+#
+#   CORPUS    enja: small_parallel_enja, English to Japanese, words seen at least twice;
+#             iwslt14: German to English, tokenised and lower-cased, 8,000 joint BPE merges
+#   SEEDS     of the trainings (1)
+#   LENGTH    epochs (enja 12, iwslt14 16)
+#   ROUNDS    of the decoding benchmark (3)
+#
+# DATA holds the files that small_parallel_en_ja.sh and iwslt14_de_en.sh name.
+# Full: 256 units, four transformer layers of 4 heads, two SSRU or transformer layers in the
+# decoder, or one LSTM layer (256 units a direction). Small: the first 10,000 pairs, 64 units, three
+# epochs.
+source "$(dirname "$0")/common.sh"
+CORPUS=${CORPUS:-enja} SEEDS=${SEEDS:-1} ROUNDS=${ROUNDS:-3}
+case $CORPUS in
+  enja)
+    need {train,dev,test}.{en,ja}
+    length=12 tie=target
+    text=(--source-lang en --target-lang ja --valid "$DATA/dev" --min-frequency 2)
+    ;;
+  iwslt14)
+    need {train,valid,test}.{de,en}
+    length=16 tie=all
+    text=(--source-lang de --target-lang en --valid "$DATA/valid" --bpe 8000 --joint)
+    ;;
+  *) stop "CORPUS is enja or iwslt14, not $CORPUS" ;;
+esac
+if small; then
+  units=64 hidden=256 length=3
+  text+=(--max-pairs 10000)
+  sizes="small: first 10,000 pairs, 64 units, three epochs"
+else
+  units=256 hidden=1024 length=${LENGTH:-$length}
+  sizes="full: 256 units, $length epochs"
+fi
+name=backbones-$CORPUS
+
+prepare $name.prepared --train "$DATA/train" --test "$DATA/test" "${text[@]}"
+
+transformer=(--encoder transformer --encoder-layers 4 --encoder-heads 4 --encoder-ffn $hidden)
+layers=(--decoder-layers 2 --decoder-heads 4 --decoder-ffn $hidden)
+backbones="recurrent-luong transformer-luong transformer-ssru transformer-transformer"
+rows="" speeds=()
+for backbone in $backbones; do
+  encoder=("${transformer[@]}")
+  case $backbone in
+    recurrent-*) encoder=(--encoder recurrent) ;;
+  esac
+  decoder=(--decoder "${backbone#*-}")
+  case $backbone in
+    *-luong) decoder+=(--score general) ;;
+    *) decoder+=("${layers[@]}") ;;
+  esac
+  names=""
+  for seed in $SEEDS; do
+    run=$name-$backbone-$seed
+    train "$run" $name.prepared --attention global "${encoder[@]}" "${decoder[@]}" \
+      --embedding-size $units --encoder-size $units --decoder-size $units --tie-embeddings $tie \
+      --dropout 0.2 --label-smoothing 0.1 --batch-tokens 2048 --lr 1e-3 --adam-beta2 0.98 \
+      --schedule cosine --warmup 500 --clip 1 --valid-beam 1 $(epochs $length) --seed "$seed"
+    score "$run.test" "$run" --split test --beam 5 --ribes
+    names+=" $run.test"
+  done
+  rows+="$backbone |$names |"$'\n'
+  speeds+=("$OUT/$name-$backbone-${SEEDS%% *}")
+done
+
+for beam in 1 5; do
+  step --stdout "$OUT/$name.beam$beam.json" bench "${speeds[@]}" --split test --beam $beam \
+    --repeats "$ROUNDS" --json
+done
+
+table "Backbones under global attention, $CORPUS, test data, beam 5 ($sizes; seeds $SEEDS)" << ROWS
+$rows
+ROWS
+"$PYTHON" "$RECIPES/speeds.py" "$OUT" $name.beam1 $name.beam5

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Cheap attention in a modern decoder: a transformer encoder and SSRU layers with global, local-p,
+# flexible (finetuned, its threshold chosen on validation data) and memory attention.
+#
+#   DATA=path/to/iwslt14 recipes/modern_attention.sh
+#   DATA=path/to/kftt CORPUS=kftt recipes/modern_attention.sh
+#   DATA=... SCALE=small recipes/modern_attention.sh
+#
+#   CORPUS    iwslt14: German to English, tokenised and lower-cased, 8,000 joint BPE merges;
+#             kftt: English to Japanese, Moses and MeCab, 8,000 BPE merges a side, pairs of at most
+#             40 words
+#   SEEDS     of the trainings (1)
+#   LENGTH    epochs (iwslt14 16, kftt 10)
+#
+# DATA holds the files that iwslt14_de_en.sh and kftt_en_ja.sh name.
+# Full: 256 units, four encoder and two decoder layers of 4 heads and 1,024 feed-forward units.
+# Small: the first 10,000 pairs, 64 units, three epochs.
+source "$(dirname "$0")/common.sh"
+CORPUS=${CORPUS:-iwslt14} SEEDS=${SEEDS:-1}
+case $CORPUS in
+  iwslt14)
+    need {train,valid,test}.{de,en}
+    length=16 tie=all
+    text=(--source-lang de --target-lang en --valid "$DATA/valid" --bpe 8000 --joint)
+    ;;
+  kftt)
+    need {train,dev,test}.{en,ja}
+    length=10 tie=target
+    text=(--source-lang en --target-lang ja --valid "$DATA/dev" --source-tokenizer moses
+      --target-tokenizer mecab --bpe 8000 --max-length 40)
+    ;;
+  *) stop "CORPUS is iwslt14 or kftt, not $CORPUS" ;;
+esac
+if small; then
+  units=64 hidden=256 length=3 further=1 taus=0.5,1.38,inf
+  text+=(--max-pairs 10000)
+  sizes="small: first 10,000 pairs, 64 units, three epochs"
+else
+  units=256 hidden=1024 length=${LENGTH:-$length} further=2
+  taus=0.05,0.1,0.2,0.3,0.4,0.5,0.7,1,1.38,2,inf
+  sizes="full: 256 units, $length epochs"
+fi
+name=modern-$CORPUS
+
+prepare $name.prepared --train "$DATA/train" --test "$DATA/test" "${text[@]}"
+
+# names WHAT: the scores of every seed.
+names() {
+  local seed
+  for seed in $SEEDS; do echo "$name-$1-$seed.test"; done | xargs
+}
+
+rows=""
+for attention in global local-p flexible memory; do
+  case $attention in
+    local-p) own=(--window 10) ;;
+    flexible) own=(--sigma 1.5) ;;
+    memory) own=(--K 32) ;;
+    *) own=() ;;
+  esac
+  for seed in $SEEDS; do
+    run=$name-$attention-$seed
+    train "$run" $name.prepared --attention $attention ${own[@]+"${own[@]}"} \
+      --encoder transformer --encoder-layers 4 --encoder-heads 4 --encoder-ffn $hidden \
+      --decoder ssru --decoder-layers 2 --decoder-heads 4 --decoder-ffn $hidden \
+      --embedding-size $units --encoder-size $units --decoder-size $units --tie-embeddings $tie \
+      --dropout 0.2 --label-smoothing 0.1 --batch-tokens 2048 --lr 1e-3 --adam-beta2 0.98 \
+      --schedule cosine --warmup 500 --clip 1 --valid-beam 1 $(epochs $length) --seed "$seed"
+    score "$run.test" "$run" --split test --beam 5 --ribes
+  done
+  rows+="$attention | $(names $attention) |"$'\n'
+done
+
+# Global attention gets as many further epochs as the finetuning, at the same rate.
+for seed in $SEEDS; do
+  finetune "$name-more-$seed" "$name-global-$seed" $(epochs $further) --lr 1e-4 --valid-beam 1 \
+    --seed "$seed"
+  finetune "$name-under-$seed" "$name-flexible-$seed" --beta 0.1 $(epochs $further) --lr 1e-4 \
+    --train-tau 0.5 --tau 0.5 --valid-beam 1 --seed "$seed"
+  score "$name-more-$seed.test" "$name-more-$seed" --split test --beam 5 --ribes
+  score "$name-under-$seed.test" "$name-under-$seed" --split test --beam 5 --ribes
+  # The smallest threshold that loses at most half a BLEU on validation data.
+  score "$name-under-$seed.valid" "$name-under-$seed" --split valid --beam 5
+  sweep "$name-under-$seed.sweep" "$name-under-$seed" --split valid --beam 5 --tau $taus \
+    --within 0.5 --baseline "$(value "$name-under-$seed.valid" bleu)"
+  tau=$(value "$name-under-$seed.sweep" chosen.tau)
+  score "$name-chosen-$seed.test" "$name-under-$seed" --split test --beam 5 --ribes \
+    --tau "${tau:-inf}"
+done
+rows+="global, further epochs | $(names more) |"$'\n'
+rows+="flexible, finetuned, tau inf | $(names under) |"$'\n'
+rows+="flexible, finetuned, tau chosen | $(names chosen) |"$'\n'
+
+table "Transformer + ssru, $CORPUS, test data, beam 5 ($sizes; seeds $SEEDS)" << ROWS
+$rows
+ROWS
