@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -82,6 +83,8 @@ def test_a_head_of_the_file_is_that_of_python(layered, translate, tmp_path):
         assert best.trace.computed.tolist() == found["computed"]
         assert np.allclose(best.trace.weights, found["weights"], atol=1e-5)
         assert found["window_start"] is not None
+    again = pickle.loads(pickle.dumps(translator)).n_best(LINES[:1], 1, trace=True)
+    assert again[0][0].trace.computed.tolist() == file[0]["computed"]
     mean = attention(translate, layered, tmp_path / "mean", "--tau", 0.2)
     assert mean[0]["window_start"] is None
     assert mean[0]["weights"] is not None
