@@ -56,10 +56,9 @@ def make_tiny_run(tmp_path: Path) -> Callable[..., Path]:
         vocabulary = Vocabulary(list(letters), [1] * len(letters))
         return SidePipeline(language, build_tokenizer({"name": "none"}), None, vocabulary)
 
-    def make(name: str, attention: AttentionConfig, seed: int = 1) -> Path:
-        config = ModelConfig.from_flat(
-            attention=attention, embedding_size=6, encoder_size=4, decoder_size=8
-        )
+    def make(name: str, attention: AttentionConfig, seed: int = 1, **options: object) -> Path:
+        sizes = {"embedding_size": 6, "encoder_size": 4, "decoder_size": 8}
+        config = ModelConfig.from_flat(attention=attention, **{**sizes, **options})
         folder = RunFolder(tmp_path / name)
         folder.checkpoints.mkdir(parents=True)
         folder.raw.mkdir()
@@ -71,14 +70,27 @@ def make_tiny_run(tmp_path: Path) -> Callable[..., Path]:
         for parameter in model.parameters():
             parameter.data.normal_(std=0.7)
         save_tensors(folder.best, model_tensors(model), {"update": "1"})
-        sizes = {
+        data = {
             "source_size": 12,
             "target_size": 12,
             "longest_source": 10,
             "mean_valid_source": 4.0,
         }
-        write_json(folder.config, {"format": RUN_FORMAT, "model": config.to_dict(), "data": sizes})
+        write_json(folder.config, {"format": RUN_FORMAT, "model": config.to_dict(), "data": data})
         return folder.path
+
+    return make
+
+
+@pytest.fixture
+def make_layered_run(make_tiny_run: Callable[..., Path]) -> Callable[..., Path]:
+    """Make run folders whose decoder has two layers of two heads; see ``make_tiny_run``."""
+
+    def make(name: str, attention: AttentionConfig, decoder: str = "ssru", **more: object) -> Path:
+        heads = {"encoder": "transformer", "encoder_size": 8, "encoder_heads": 2}
+        layers = {"encoder_layers": 1, "decoder_layers": 2, "decoder_heads": 2}
+        sizes = {"embedding_size": 8, "decoder": decoder}
+        return make_tiny_run(name, attention, **{**heads, **layers, **sizes, **more})
 
     return make
 

@@ -31,7 +31,10 @@ class Sizes(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What a step looked at, made on request; None for what a mechanism does not have."""
+    """What a step looked at, made on request; None for what a mechanism does not have.
+
+    Of several heads, ``computed`` counts the scores of all; the rest is of one or is their mean.
+    """
 
     computed: Tensor  # [N] score computations
     weights: Tensor | None = None  # [N, S]
@@ -42,6 +45,7 @@ class Trace(NamedTuple):
     window_stop: Tensor | None = None  # [N], one past the last
     beta: Tensor | None = None  # [N, K], weights over memory slots
     alpha: Tensor | None = None  # [B, S, K], each sentence's weights that filled the slots
+    each: Tensor | None = None  # [N] scores of the head shown, or the mean; None: computed
 
 
 class Limits(NamedTuple):

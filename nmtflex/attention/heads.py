@@ -145,9 +145,9 @@ class Heads(nn.Module):
 def shown(traces: Sequence[Trace], limits: Limits) -> Trace:
     """Return one trace of those of all attending layers, each [N, h, ...].
 
-    Score computations are the sum over layers and heads. Everything else is that of the layer and
-    head that ``limits`` names, or the mean over all of them. A mean has no window and no slots:
-    those of different heads have nothing in common.
+    ``computed`` is the sum over layers and heads. Everything else is that of the layer and head
+    that ``limits`` names, or the mean over all of them. A mean has no window and no slots: those of
+    different heads have nothing in common.
 
     Args:
         traces: One per attending layer, from the bottom.
@@ -163,10 +163,13 @@ def shown(traces: Sequence[Trace], limits: Limits) -> Trace:
         stacked = torch.stack(found, dim=1)  # [N, layers, h, ...]
         if limits.head is not None:
             stacked = stacked[:, :, limits.head : limits.head + 1]
-        one = stacked.shape[1] * stacked.shape[2] == 1
-        if one:
+        if stacked.shape[1] * stacked.shape[2] == 1:
             return stacked[:, 0, 0]
-        whole = name in ("window_start", "window_stop", "beta", "alpha")
-        return None if whole else stacked.mean((1, 2))
+        if name in ("window_start", "window_stop", "beta", "alpha"):
+            return None
+        if not stacked.is_floating_point():
+            stacked = stacked.double()
+        return stacked.mean((1, 2))
 
-    return Trace(computed, *(part(name) for name in Trace._fields[1:]))
+    parts = {name: part(name) for name in Trace._fields[1:-1]}
+    return Trace(computed, **parts, each=part("computed"))

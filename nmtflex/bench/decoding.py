@@ -85,6 +85,7 @@ class Counts(NamedTuple):
     tokens: int  # of the best translations, the end of sentence counted
     cps: float | None  # score computations a step
     encoding: float | None  # score computations a sentence before the first step
+    cps_total: float | None  # of all heads and attending layers together
 
 
 class Subject(NamedTuple):
@@ -131,6 +132,7 @@ class Measured(NamedTuple):
             "sentences_per_second": counts.sentences / seconds.median,
             "parts": {part: times.to_dict() for part, times in self.clocked.parts.items()},
             "cps": counts.cps,
+            "cps_total": counts.cps_total,
             "encoding_computations": counts.encoding,
             "times_as_fast": self.times_as_fast._asdict(),
             "peak_memory_bytes": self.peak_memory,
@@ -200,7 +202,7 @@ def count(subject: Subject) -> Counts:
     found = translator.translate_ids(subject.sources, tally, count=1)
     made = [best[0] for best, ids in zip(found, subject.sources, strict=True) if ids]
     tokens = sum(len(best.ids) + 1 for best in made)
-    return Counts(len(made), tokens, tally.cps, tally.encoding)
+    return Counts(len(made), tokens, tally.cps, tally.encoding, tally.total)
 
 
 def clock_rounds(

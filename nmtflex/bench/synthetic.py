@@ -126,6 +126,7 @@ class Paced:
         self._encoded: Any = None
         self.log_probs, self.best_words = model.log_probs, model.best_words
         self.encoding_computations = model.encoding_computations
+        self.attending = model.attending
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
         """Read a batch; see ``Seq2Seq.encode``."""

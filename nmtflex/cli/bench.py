@@ -6,6 +6,7 @@ import json
 import math
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nmtflex.cli.app import app
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
     from nmtflex.bench.attend import KernelTimes
-    from nmtflex.bench.decoding import Measured
+    from nmtflex.bench.decoding import Measured, Times
     from nmtflex.bench.synthetic import SyntheticRow
 
 SYNTHETIC_TAU = "1.2"  # default of --tau for --synthetic
@@ -31,11 +32,13 @@ def bench(config: BenchConfig, decoding: Decoding) -> None:
 
     Only the search on ids is timed, without text processing. Reported are: the median, minimum and
     maximum of the rounds; target tokens (of the best translation, including end of sentence) and
-    sentences per second; seconds in the encoder, attention, recurrent cell, output layer with its
-    softmax, and search, which covers the rest: top-k, beams, embeddings, Luong's attentional layer
-    (measured in separate decodings, since the timers take time themselves); score computations per
-    step, CPS; the speed relative to the first run; and peak memory (on a GPU, what PyTorch
-    allocated; otherwise that of a new process that decodes once, including Python and PyTorch).
+    sentences per second; seconds in the encoder, the embedding with what a word contributes to a
+    step, attention, recurrent cell (SSRU or self-attention, feed-forward), output layer with its
+    softmax, and search, which covers the rest: top-k, beams, Luong's attentional layer (measured in
+    separate decodings, since the timers take time themselves); score computations per step, CPS, of
+    several heads and layers the mean and all together; the speed relative to the first run; and
+    peak memory (on a GPU, what PyTorch allocated; otherwise that of a new process that decodes
+    once, including Python and PyTorch).
 
     --kernels times the attention operation alone instead of runs, in milliseconds (medians).
     --synthetic times models with random weights by source length: milliseconds per target token
@@ -95,12 +98,17 @@ def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
         _write(config, place, {**search, **how, "runs": [one.to_dict() for one in measured]})
         return
     columns = ("", *(one.subject.name for one in measured))
-    rows = [column_of(one, decoding, how) for one in measured]
-    print_table(columns, [(label, *(row[label] for row in rows)) for label in rows[0]])
+    parts = list(dict.fromkeys(part for one in measured for part in one.clocked.parts))
+    parts.sort(key=lambda part: part in ("output layer", "search"))  # as in a single run
+    rows = [column_of(one, decoding, how, parts) for one in measured]
+    labels = [label for label in rows[0] if any(row[label] for row in rows)]
+    print_table(columns, [(label, *(row[label] for row in rows)) for label in labels])
 
 
-def column_of(measured: Measured, decoding: Decoding, how: dict[str, Any]) -> dict[str, str]:
-    """Return a run's column of the table, by label."""
+def column_of(
+    measured: Measured, decoding: Decoding, how: dict[str, Any], all_parts: Sequence[str]
+) -> dict[str, str]:
+    """Return a run's column of the table, by label; "" for a part that its model lacks."""
     counts, (seconds, parts) = measured.counts, measured.clocked
     facts = measured.facts(decoding)
     whole = sum(times.median for times in parts.values())
@@ -114,15 +122,20 @@ def column_of(measured: Measured, decoding: Decoding, how: dict[str, Any]) -> di
         "seconds, min to max": f"{min(seconds.rounds):.3f} to {max(seconds.rounds):.3f}",
         "target tokens per second": f"{counts.tokens / seconds.median:,.0f}",
         "sentences per second": f"{counts.sentences / seconds.median:,.1f}",
-        **{
-            f"{part}, seconds": f"{times.median:.3f} ({times.median / whole:.0%})"
-            for part, times in parts.items()
-        },
+        **{f"{part}, seconds": _share(parts.get(part), whole) for part in all_parts},
         "computations per step (CPS)": "" if counts.cps is None else f"{counts.cps:.2f}",
+        "CPS, all heads and layers": ""
+        if counts.cps_total in (None, counts.cps)
+        else f"{counts.cps_total:.2f}",
         "speed relative to the first": f"{measured.times_as_fast.median:.3f}",
         "the same, min to max": _spread(*measured.times_as_fast[1:]),
         "peak memory, MB": f"{measured.peak_memory / MEGABYTE:,.0f}",
     }
+
+
+def _share(times: Times | None, whole: float) -> str:
+    """Return the seconds of a part, and its share of the whole."""
+    return "" if times is None else f"{times.median:.3f} ({times.median / whole:.0%})"
 
 
 def _words(how: dict[str, Any]) -> str:

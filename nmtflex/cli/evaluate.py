@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note, print_table, write_line
-from nmtflex.config import Decoding, EvalConfig, ScoreConfig, SearchConfig
+from nmtflex.config import Decoding, EvalConfig, ScoreConfig, SearchConfig, ShownConfig
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
@@ -44,7 +44,9 @@ class _Data(NamedTuple):
 
 
 @command(app, "eval")
-def evaluate(config: EvalConfig, scores: ScoreConfig, decoding: Decoding) -> None:
+def evaluate(
+    config: EvalConfig, scores: ScoreConfig, decoding: Decoding, shown: ShownConfig
+) -> None:
     """Score a run on its own test data or on other files, or score files against references.
 
     Several runs are compared in a table with one row per run; --significance compares each with the
@@ -56,11 +58,13 @@ def evaluate(config: EvalConfig, scores: ScoreConfig, decoding: Decoding) -> Non
     BPE, or on detokenized text (13a) if these are Moses tokens.
     """
     _check_files(config)
+    if not decoding.search.replace_unk:
+        refuse("has no effect without --replace-unk", shown)
     if not config.runs:
         refuse("applies to translating with a run, not to scoring files", *decoding)
         scored = _score_files(config, scores)
     else:
-        scored = _score_runs(config, scores, decoding)
+        scored = _score_runs(config, scores, decoding, shown)
     written = _write_sentence_scores(scored, config.sentence_scores)
     report = _report(scored, config)
     _warn(scored, config)
@@ -103,7 +107,9 @@ def _score_files(config: EvalConfig, scores: ScoreConfig) -> _Scored:
     return _Scored(scorer, outputs, evaluations, lengths, facts)
 
 
-def _score_runs(config: EvalConfig, scores: ScoreConfig, decoding: Decoding) -> _Scored:
+def _score_runs(
+    config: EvalConfig, scores: ScoreConfig, decoding: Decoding, shown: ShownConfig
+) -> _Scored:
     """Translate with each run, or with all as an ensemble, and score the results."""
     from nmtflex.decoding.opening import open_ensemble
     from nmtflex.evaluation.run_scores import common_scorer, with_model
@@ -117,10 +123,10 @@ def _score_runs(config: EvalConfig, scores: ScoreConfig, decoding: Decoding) -> 
         )
     if config.compared:
         named = names(config.runs)
-        opened = open_runs(config.runs, decoding)
+        opened = open_runs(config.runs, decoding, shown)
     else:
         named = [called]
-        opened = [open_ensemble(config.runs, *decoding)]
+        opened = [open_ensemble(config.runs, *decoding, shown)]
     data = _test_data(config)
     scores = with_model(scores, opened[0].run.folder)
     systems = dict(zip(named, opened, strict=True))

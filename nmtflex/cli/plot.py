@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note
-from nmtflex.config import Decoding, LengthFigure, PlotConfig, SearchConfig, SentenceFigure
+from nmtflex.config import (
+    Decoding,
+    LengthFigure,
+    PlotConfig,
+    SearchConfig,
+    SentenceFigure,
+    ShownConfig,
+)
 from nmtflex.files import check_writable
 
 if TYPE_CHECKING:
@@ -16,34 +23,39 @@ if TYPE_CHECKING:
 
 
 @command(app, "plot")
-def plot(config: PlotConfig, decoding: Decoding) -> None:
+def plot(config: PlotConfig, decoding: Decoding, shown: ShownConfig) -> None:
     """Draw a figure of one or more runs as PNG, SVG or PDF.
 
     With --sentence or --index: the attention in the translation of one sentence. Otherwise:
     learning curves, BLEU against computations, or BLEU or decoding time by source length.
     """
-    _check(config, decoding)
+    _check(config, decoding, shown)
     from nmtflex.figures.figures import check_matplotlib
     from nmtflex.figures.plots import draw
 
     check_matplotlib()
-    name, figure = draw(config.runs, config.kind, decoding, note)
+    name, figure = draw(config.runs, config.kind, decoding, note, shown)
     first = config.runs[0]
     path = config.output or (first if first.is_dir() else first.parent) / f"{name}.png"
     write_figure(figure, path)
     note(f"wrote {path}")
 
 
-def _check(config: PlotConfig, decoding: Decoding) -> None:
+def _check(config: PlotConfig, decoding: Decoding, shown: ShownConfig) -> None:
     """Check first that every option has an effect and that the file can be written."""
     if not config.kind.translates:
         refuse("has no effect: this figure needs no translation", *decoding)
     elif isinstance(config.kind, SentenceFigure):
         refuse("has no effect on one sentence", decoding.batch)
-    if not isinstance(config.kind, LengthFigure):
+    if isinstance(config.kind, LengthFigure):
+        if not decoding.search.replace_unk:
+            refuse("has no effect on this figure without --replace-unk", shown)
+    else:
         search = decoding.search
         text = SearchConfig(replace_unk=search.replace_unk, unk=search.unk)
         refuse("has no effect: this figure shows the model's own words", text)
+        if not (isinstance(config.kind, SentenceFigure) and config.kind.translates):
+            refuse("has no effect: this figure shows no attention", shown)
     first = config.runs[0]
     if config.output is not None:
         check_writable(config.output, "--output")

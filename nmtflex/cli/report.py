@@ -9,7 +9,7 @@ import nmtflex
 from nmtflex.cli.app import app, given_line
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note
-from nmtflex.config import Decoding, ReportConfig, ScoreConfig
+from nmtflex.config import Decoding, ReportConfig, ScoreConfig, ShownConfig
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
@@ -18,13 +18,15 @@ LARGE = 50_000_000  # bytes; larger pages open slowly
 
 
 @command(app, "report")
-def report(config: ReportConfig, scores: ScoreConfig, decoding: Decoding) -> None:
+def report(
+    config: ReportConfig, scores: ScoreConfig, decoding: Decoding, shown: ShownConfig
+) -> None:
     """Write a report on one or more runs: a single HTML file that needs no network.
 
     It shows the settings and how they differ, learning curves, scores with 95 % intervals
     (bootstrap, 1,000 samples), BLEU against computations if nmtflex sweep has left tables in a run,
     BLEU by source length, where decoding spends its time, and the attention in each sentence, step
-    by step.
+    by step: the mean of all heads and layers, or --layer and --head.
     """
     if scores.tokenize:
         raise OptionError(
@@ -42,6 +44,7 @@ def report(config: ReportConfig, scores: ScoreConfig, decoding: Decoding) -> Non
         sentences=config.sentences,
         scores=scores,
         decoding=decoding,
+        shown=shown,
     )
     found = collect(config.runs, wanted, note)
     about = {

@@ -44,8 +44,8 @@ def score(
     from nmtflex.corpus.readers import STANDARD_INPUT, read_pairs, read_stream
     from nmtflex.decoding.forced import PairScore, score_pairs, split_columns
     from nmtflex.model.inference import make_ready
+    from nmtflex.runs.limits import run_threshold, under
     from nmtflex.runs.opening import load_run
-    from nmtflex.runs.threshold import run_threshold, under
 
     if per_token and json:
         raise OptionError("--per-token has no effect with --json, which prints both numbers")

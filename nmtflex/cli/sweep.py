@@ -35,7 +35,7 @@ def sweep(
     from nmtflex.evaluation.sweep import smallest_within
     from nmtflex.evaluation.sweep import sweep as sweep_thresholds
     from nmtflex.figures.figures import check_matplotlib
-    from nmtflex.runs.threshold import threshold_value, under
+    from nmtflex.runs.limits import threshold_value, under
 
     check_matplotlib()
     split = chosen_split([config.run], config.split, note)
@@ -120,14 +120,18 @@ def _print(config: SweepConfig, points: list[Point], chosen: Point | None) -> No
             f"{point.bleu:.2f}",
             "" if point.ribes is None else f"{point.ribes:.4f}",
             f"{point.cps:.2f}",
+            "" if point.cps_total is None else f"{point.cps_total:.2f}",
             f"{point.seconds:.1f}",
             f"smallest within {config.within}" if point is chosen else "",
         )
         for point in points
     ]
-    columns = ("tau", "BLEU", "RIBES", "CPS", "seconds", "choice")
-    shown = len(columns) if chosen else len(columns) - 1
-    print_table(columns[:shown], [row[:shown] for row in rows])
+    columns = ["tau", "BLEU", "RIBES", "CPS", "CPS, total", "seconds", "choice"]
+    hidden = set() if chosen else {"choice"}
+    if all(point.cps_total == point.cps for point in points):
+        hidden |= {"CPS, total"}
+    shown = [place for place, name in enumerate(columns) if name not in hidden]
+    print_table([columns[n] for n in shown], [[row[n] for n in shown] for row in rows])
 
 
 def _plain(point: Point) -> dict[str, Any]:

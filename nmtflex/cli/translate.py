@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmtflex.cli.app import app
-from nmtflex.cli.bind import command
+from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note, stderr
 from nmtflex.cli.processes import share_work
-from nmtflex.config import BatchConfig, DeviceConfig, OutputConfig, SearchConfig, ThresholdConfig
+from nmtflex.config import Decoding, DeviceConfig, OutputConfig, SearchConfig, ShownConfig
 from nmtflex.errors import OptionError
 from nmtflex.launch import SPEAKER
 from nmtflex.text.visible import counted
@@ -41,11 +41,9 @@ def translate(
             metavar="RUNS",
         ),
     ],
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
+    decoding: Decoding,
+    shown: ShownConfig,
     written: OutputConfig,
-    device: DeviceConfig,
     input: Annotated[  # noqa: A002
         Path | None,
         typer.Option("--input", "-i", help="File to translate; - or default: standard input."),
@@ -68,7 +66,7 @@ def translate(
     Several runs form an ensemble that averages their probabilities. Attention output
     (--attention-output, --replace-unk, --verbose) then comes from the first run; --tau applies to
     the runs with flexible attention, and auto is computed for each; the CPS of --stats is the sum
-    over the runs.
+    over the runs. Of several attention heads and layers the mean is shown, or --layer and --head.
 
     Several processes can share the lines: use --processes N on one machine, or torchrun -m nmtflex
     -- translate ... on several. The first process reads and writes.
@@ -83,7 +81,6 @@ def translate(
     from nmtflex.decoding.stream import (
         AttentionFile,
         ChunkTranslation,
-        check_output,
         translated,
         watch_cut,
         write_chunks,
@@ -91,7 +88,8 @@ def translate(
     from nmtflex.decoding.tally import Tally
     from nmtflex.ranks import open_ranks
 
-    check_output(written, search)
+    search, threshold, batch, device = decoding
+    _check(written, search, shown)
     _check_files(input, output, written.attention_output)
     ranks = open_ranks()
     if not ranks.alone and written.workers > 1:
@@ -101,7 +99,7 @@ def translate(
         )
     if interactive:
         written = dataclasses.replace(written, buffer=1, workers=1)
-    models = functools.partial(open_ensemble, runs, search, threshold, batch)
+    models = functools.partial(open_ensemble, runs, search, threshold, batch, shown=shown)
     opened, again, spawn = _open(models, ranks.device(device), written.workers)
     show = _alignments(opened) if written.verbose else None
     traced = bool(written.attention_output or written.verbose)
@@ -137,9 +135,23 @@ def _announced(runs: list[Path], input: Path | None) -> bool:  # noqa: A002
 
 def _report_cps(tally: Tally | None) -> None:
     """Report score computations per step, if they were counted."""
-    if tally is not None and tally.cps is not None:
-        reading = f", and {tally.encoding:.1f} per sentence in the encoder"
-        note(f"CPS {tally.cps:.2f} (score computations per step){reading * bool(tally.encoding)}")
+    if tally is None or tally.cps is None:
+        return
+    total = f"; {tally.total:.2f} of all heads and layers together"
+    reading = f", and {tally.encoding:.1f} per sentence in the encoder"
+    note(
+        f"CPS {tally.cps:.2f} (score computations per step{total * (tally.total != tally.cps)})"
+        f"{reading * bool(tally.encoding)}"
+    )
+
+
+def _check(written: OutputConfig, search: SearchConfig, shown: ShownConfig) -> None:
+    """Check options against each other."""
+    from nmtflex.decoding.stream import check_output
+
+    check_output(written, search)
+    if not (written.attention_output or written.verbose or search.replace_unk):
+        refuse("has no effect without --attention-output, --replace-unk or --verbose", shown)
 
 
 def _check_files(input: Path | None, output: Path | None, attention: Path | None) -> None:  # noqa: A002
@@ -228,7 +240,7 @@ def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:
     if not opened.run.model.aligned:
         raise OptionError(
             f"--verbose needs weights over source positions, but {opened.run.folder.path} has "
-            f"{opened.run.model_config.attention.kind} attention"
+            f"{opened.run.model_config.attention.in_words()}"
         )
 
     def show(index: int, line: str, translation: Translation) -> None:

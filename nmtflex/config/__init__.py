@@ -46,6 +46,7 @@ from nmtflex.config.decoding import (
     DeviceConfig,
     OutputConfig,
     SearchConfig,
+    ShownConfig,
     SweepConfig,
     ThresholdConfig,
 )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from nmtflex.config.attention import NoneConfig
 from nmtflex.config.base import MOST_UNITS, Kinds, Opt, Variant
 from nmtflex.config.shared import increasing
 from nmtflex.config.transformer import (
@@ -174,6 +175,10 @@ class LayeredDecoderConfig(DecoderConfig):
             *heads_fault("--decoder-heads", heads, "--decoder-size", size),
             *size_fault(f"--decoder {self.kind}", "--decoder-size", size, model.embedding_size),
         ]
+        if self.attending_layers and isinstance(model.attention, NoneConfig):
+            faults.append(
+                f"--attending-layers {self.attending_layers} has no effect with --attention none"
+            )
         if model.attention_size % heads:
             faults.append(
                 f"--decoder-heads {heads} must divide --attention-size {model.attention_size}"

@@ -126,6 +126,28 @@ def tau_fault(tau: str | None, flag: str = "--tau") -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ShownConfig(Config):
+    """Attention shown, of a decoder with several layers and heads."""
+
+    layer: Annotated[
+        int | None,
+        Opt(
+            "Show the attention weights of this layer, counted from 1 among the decoder layers "
+            "that attend (default: the mean of all).",
+            ge=1,
+        ),
+    ] = None
+    head: Annotated[
+        int | None,
+        Opt(
+            "Show the attention weights of this head, counted from 1 (default: the mean of all). "
+            "Windows and memory slots exist only in a single head of a single layer.",
+            ge=1,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class BatchConfig(Config):
     """Speed of decoding."""
 

@@ -29,6 +29,10 @@ class StepModel(Protocol):
     def device(self) -> torch.device:
         """The device of its parameters."""
 
+    @property
+    def attending(self) -> int:
+        """How often a step attends: heads times attending layers."""
+
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
         """Return the memory of sentences [B, S], and the start state of one hypothesis each.
 
@@ -65,7 +69,8 @@ class Ensemble:
     Args:
         models: At least one, in evaluation mode.
         sources: Ids of B sentences, none of them empty.
-        counting: Whether to keep traces, and to sum score computations over the models.
+        counting: Whether to keep traces, and to sum score computations over the models; those of
+            several heads and layers are divided by their number, model by model.
     """
 
     def __init__(
@@ -87,8 +92,9 @@ class Ensemble:
         self.lengths = lengths
         self._outputs: list[Tensor] = []  # of the last step, a model each
         self.traces: list[Trace] = []  # of the last step, a model each
-        self.computed = torch.zeros(len(sources), dtype=torch.long, device=self.device)  # [B]
-        self.pairs = torch.zeros_like(self.computed)  # [B] (hypothesis, step)
+        self.total = torch.zeros(len(sources), dtype=torch.long, device=self.device)  # [B]
+        self.computed = torch.zeros_like(self.total, dtype=torch.float64)  # [B]
+        self.pairs = torch.zeros_like(self.total)  # [B] (hypothesis, step)
 
     def step(self, rows: Tensor, tokens: Tensor) -> None:
         """Advance hypotheses of the sentences ``rows`` [N] by the words ``tokens`` [N]."""
@@ -100,7 +106,9 @@ class Ensemble:
             self._states[at] = step.state
             if self.counting and step.trace is not None:
                 self.traces.append(step.trace)
-                self.computed.index_add_(0, rows, step.trace.computed)
+                found = step.trace.computed
+                self.total.index_add_(0, rows, found)
+                self.computed.index_add_(0, rows, found.double() / model.attending)
         if self.counting:
             self.pairs.index_add_(0, rows, torch.ones_like(rows))
 
@@ -133,8 +141,10 @@ class Ensemble:
 
     def report(self, tally: Tally) -> None:
         """Add the counts to a tally."""
-        encoding = sum(model.encoding_computations(self.lengths) for model in self._models)
-        tally.add(self.computed, self.pairs, torch.as_tensor(encoding))
+        encoding = torch.zeros(len(self.lengths), dtype=torch.float64)
+        for model in self._models:
+            encoding += model.encoding_computations(self.lengths).double() / model.attending
+        tally.add(self.computed, self.pairs, encoding, self.total)
 
     def select(self, index: NDArray[Any]) -> None:
         """Continue with the hypotheses ``index``; the sentences' memory is not copied."""

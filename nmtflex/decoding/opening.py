@@ -11,6 +11,7 @@ from nmtflex.config import (
     Config,
     DeviceConfig,
     SearchConfig,
+    ShownConfig,
     ThresholdConfig,
     nearest,
     options_of,
@@ -19,8 +20,8 @@ from nmtflex.decoding.forks import check_not_forked, watch_forks
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import OptionError
 from nmtflex.model.inference import make_ready
+from nmtflex.runs.limits import run_thresholds, under
 from nmtflex.runs.opening import Run, load_run
-from nmtflex.runs.threshold import run_thresholds, under
 
 Group = TypeVar("Group", bound=Config)
 
@@ -57,9 +58,10 @@ def open_translator(
     threshold: ThresholdConfig,
     batch: BatchConfig,
     device: DeviceConfig,
+    shown: ShownConfig | None = None,
 ) -> Opened:
     """Open one run; see ``open_ensemble``."""
-    return open_ensemble([path], search, threshold, batch, device)
+    return open_ensemble([path], search, threshold, batch, device, shown)
 
 
 def open_ensemble(
@@ -68,6 +70,7 @@ def open_ensemble(
     threshold: ThresholdConfig,
     batch: BatchConfig,
     device: DeviceConfig,
+    shown: ShownConfig | None = None,
 ) -> Opened:
     """Open runs that translate together, by the average of their probabilities.
 
@@ -80,6 +83,7 @@ def open_ensemble(
         threshold: That of flexible attention; ``auto`` is each run's own.
         batch: How many sentences are decoded together, and ``--int8``.
         device: Where all runs are.
+        shown: The layer and head of the first run that traces show; without it the mean of all.
 
     Raises:
         OptionError: The runs differ in vocabulary, tokenizer or BPE, or the first one's attention
@@ -98,26 +102,30 @@ def open_ensemble(
             )
     taus = run_thresholds(runs, threshold.tau)
     tau = next((value for value in taus if value is not None), None)
-    translator = _translator(runs, taus, search, batch)
+    translator = _translator(runs, taus, search, batch, shown)
     resolved = [path.resolve() for path in paths]
-    translator.reopen = (resolved, search, threshold, batch, device)
+    translator.reopen = (resolved, search, threshold, batch, device, shown)
     return Opened(runs[0], translator, tau)
 
 
 def _translator(
-    runs: Sequence[Run], taus: Sequence[float | None], search: SearchConfig, batch: BatchConfig
+    runs: Sequence[Run],
+    taus: Sequence[float | None],
+    search: SearchConfig,
+    batch: BatchConfig,
+    shown: ShownConfig | None,
 ) -> LoadedTranslator:
     """Make the translator of opened runs."""
     first = runs[0]
     if search.replace_unk and not first.model.aligned:
         raise OptionError(
             f"--replace-unk needs weights over source positions, and {first.folder.path} has "
-            f"{first.model_config.attention.kind} attention"
+            f"{first.model_config.attention.in_words()}"
         )
     for run in runs:
         make_ready(run.model, batch.int8)
     first.pipeline.source.longest = search.max_source_length or None
-    models = [under(run, tau) for run, tau in zip(runs, taus, strict=True)]
+    models = [under(first, taus[0], shown), *map(under, runs[1:], taus[1:])]
     return LoadedTranslator(models, first.pipeline, search, batch)
 
 
@@ -131,6 +139,7 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
         **options: Those of ``nmtflex translate``, with underscores. Search: ``beam``,
             ``length_penalty``, ``max_length`` and ``max_source_length`` (which limit the time of a
             line), ``replace_unk``, ``unk``. Flexible attention: ``tau`` (a number, "inf", "auto").
+            Traces and replaced unknown words: ``layer`` and ``head``, from 1.
             Speed: ``batch_sentences``, ``int8``, ``device``, ``dtype``, ``threads``.
 
     Returns:
@@ -145,17 +154,18 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
     if options.get("tau") is not None:  # 1.38 as well as "1.38"
         options["tau"] = str(options["tau"])
     threshold = _take(ThresholdConfig, options)
-    batch = _take(BatchConfig, options)
+    batch, shown = _take(BatchConfig, options), _take(ShownConfig, options)
     device = _take(DeviceConfig, options)
     if options:
         name = min(options)
-        groups = (SearchConfig, ThresholdConfig, BatchConfig, DeviceConfig)
+        groups = (SearchConfig, ThresholdConfig, ShownConfig, BatchConfig, DeviceConfig)
         known = [key for group in groups for key in options_of(group)]
         raise OptionError(f"load: unknown option {name!r}{nearest(name, known)}")
     runs = [run] if isinstance(run, str | Path) else run
     if not runs:
         raise OptionError("load: there is no run in the list; name at least one")
-    return open_ensemble(list(map(Path, runs)), search, threshold, batch, device).translator
+    paths = list(map(Path, runs))
+    return open_ensemble(paths, search, threshold, batch, device, shown).translator
 
 
 def _take(group: type[Group], options: dict[str, Any]) -> Group:

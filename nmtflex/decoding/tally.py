@@ -14,47 +14,66 @@ class Tally:
     Shu and Nakayama measure the cost of attention by the mean *computations per step* (CPS) of the
     score function. Here, for each sentence that is not empty: the scores computed for all its
     hypotheses over all steps, the end-of-sentence step included, divided by the (hypothesis, step)
-    pairs; then the mean over the sentences. Padding and finished hypotheses do not count. For
-    global attention it is the mean length of the sources.
+    pairs; then the mean over the sentences. Padding and finished hypotheses do not count. The
+    scores of several heads and attending layers are divided by their number, so that for global
+    attention CPS is the mean length of the sources whatever the decoder. The scores of all of them
+    together are counted beside it, as a total.
     """
 
     def __init__(self) -> None:
         self._ratios: list[float] = []
-        self._encoding: list[int] = []
+        self._totals: list[float] = []
+        self._encoding: list[float] = []
 
-    def add(self, computed: Tensor, pairs: Tensor, encoding: Tensor) -> None:
+    def add(
+        self, computed: Tensor, pairs: Tensor, encoding: Tensor, total: Tensor | None = None
+    ) -> None:
         """Add the sentences of a batch.
 
         Args:
-            computed: [B] scores computed in decoding.
+            computed: [B] scores computed in decoding, the mean over heads and attending layers.
             pairs: [B] (hypothesis, step) pairs.
-            encoding: [B] scores computed once, while reading the source.
+            encoding: [B] scores computed once, while reading the source; a mean as well.
+            total: [B] ``computed`` of all heads and layers together; None if there is one head.
         """
+        total = computed if total is None else total
         self._ratios += (computed.double() / pairs).tolist()
+        self._totals += (total.double() / pairs).tolist()
         self._encoding += encoding.tolist()
 
     def merge(self, other: Tally) -> None:
         """Add the sentences of another tally."""
         self._ratios += other._ratios
+        self._totals += other._totals
         self._encoding += other._encoding
 
-    def to_lists(self) -> tuple[list[float], list[int]]:
+    def to_lists(self) -> tuple[list[float], list[float], list[float]]:
         """Return the contents, for another process."""
-        return self._ratios, self._encoding
+        return self._ratios, self._encoding, self._totals
 
     @classmethod
-    def from_lists(cls, ratios: list[float], encoding: list[int]) -> Tally:
+    def from_lists(cls, ratios: list[float], encoding: list[float], totals: list[float]) -> Tally:
         """Rebuild from ``to_lists``."""
         tally = cls()
-        tally._ratios, tally._encoding = ratios, encoding
+        tally._ratios, tally._encoding, tally._totals = ratios, encoding, totals
         return tally
 
     @property
     def cps(self) -> float | None:
         """Mean score computations a step; None if no sentence was translated."""
-        return sum(self._ratios) / len(self._ratios) if self._ratios else None
+        return _mean(self._ratios)
+
+    @property
+    def total(self) -> float | None:
+        """The same for all heads and attending layers together."""
+        return _mean(self._totals)
 
     @property
     def encoding(self) -> float | None:
         """Mean score computations a sentence before the first step (memory attention: K S)."""
-        return sum(self._encoding) / len(self._encoding) if self._encoding else None
+        return _mean(self._encoding)
+
+
+def _mean(values: list[float]) -> float | None:
+    """Return a mean, None of nothing."""
+    return sum(values) / len(values) if values else None

@@ -20,9 +20,13 @@ Numbers = npt.NDArray[Any]
 
 
 class SentenceTrace(NamedTuple):
-    """The T steps of a translation, end of sentence last; None for what a mechanism lacks."""
+    """The T steps of a translation, end of sentence last; None for what a mechanism lacks.
 
-    computed: Numbers  # [T] score computations
+    Of a decoder with several heads or attending layers it is one of them, or their mean, which has
+    no windows and no slots.
+    """
+
+    computed: Numbers  # [T] score computations; of several heads the mean
     weights: Numbers | None  # [T, S]
     gate: Numbers | None  # [T]
     focus: Numbers | None  # [T], source positions from 0
@@ -88,8 +92,9 @@ def _of_sentence(steps: Sequence[Trace], row: int, source_length: int) -> Senten
         return None if parts[0] is None else np.stack([_numbers(part[row]) for part in parts])
 
     weights, alpha = over_steps("weights"), steps[0].alpha
+    computed = [step.computed if step.each is None else step.each for step in steps]
     return SentenceTrace(
-        computed=np.array([int(step.computed[row]) for step in steps]),
+        computed=np.stack([_numbers(part[row]) for part in computed]),
         weights=None if weights is None else weights[:, :source_length],
         gate=over_steps("gate"),
         focus=over_steps("focus"),

@@ -145,7 +145,10 @@ def score_translated(scorer: Scorer, translated: Translated) -> tuple[Evaluation
     )
     evaluation = scorer.evaluate(output)
     evaluation = evaluation._replace(
-        cps=tally.cps, encoding_computations=tally.encoding, decoding_seconds=seconds
+        cps=tally.cps,
+        cps_total=tally.total,
+        encoding_computations=tally.encoding,
+        decoding_seconds=seconds,
     )
     return evaluation, output
 

@@ -7,16 +7,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nmtflex.config import Decoding, NoneConfig, ThresholdConfig
+from nmtflex.config import Decoding, NoneConfig, ShownConfig, ThresholdConfig
 from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.errors import OptionError
 from nmtflex.evaluation.run_scores import read_split
 from nmtflex.runs.folder import RunFolder
-from nmtflex.runs.threshold import run_thresholds, under
+from nmtflex.runs.limits import run_thresholds, under
 
 
-def open_runs(paths: Sequence[Path], decoding: Decoding) -> list[Opened]:
+def open_runs(
+    paths: Sequence[Path], decoding: Decoding, shown: ShownConfig | None = None
+) -> list[Opened]:
     """Open runs; a threshold applies to those with a penalty.
+
+    Args:
+        paths: Run folders.
+        decoding: How to translate.
+        shown: The layer and head that traces show, in every run; without it the mean of all.
 
     Raises:
         OptionError: A run cannot do what the options ask, or no run can use the threshold.
@@ -26,12 +33,12 @@ def open_runs(paths: Sequence[Path], decoding: Decoding) -> list[Opened]:
     without = decoding._replace(threshold=ThresholdConfig())
     found = [open_translator(path, *without) for path in paths]
     taus = run_thresholds([opened.run for opened in found], tau)
-    return [_under(opened, value) for opened, value in zip(found, taus, strict=True)]
+    return [_under(opened, tau, shown) for opened, tau in zip(found, taus, strict=True)]
 
 
-def _under(opened: Opened, tau: float | None) -> Opened:
-    """Return an opened run that translates with a threshold."""
-    translator = opened.translator.decoding([under(opened.run, tau)])
+def _under(opened: Opened, tau: float | None, shown: ShownConfig | None) -> Opened:
+    """Return an opened run that translates under options."""
+    translator = opened.translator.decoding([under(opened.run, tau, shown)])
     return opened._replace(tau=tau, translator=translator)
 
 

@@ -18,6 +18,7 @@ from nmtflex.evaluation.run_scores import evaluate_run, run_scorer
 
 COLUMNS = ("tau", "bleu", "ribes", "cps", "seconds", "sentences")
 ORIGIN = ("run", "split", "beam")  # further columns, the same in each row
+TOTAL = ("cps_total",)  # and the last
 
 
 class Point(NamedTuple):
@@ -29,6 +30,7 @@ class Point(NamedTuple):
     cps: float  # score computations a step
     seconds: float  # of decoding
     sentences: int
+    cps_total: float | None = None  # of all heads and attending layers; None in older tables
 
 
 def sweep(
@@ -66,6 +68,7 @@ def sweep(
                 cps=evaluation.cps or 0.0,
                 seconds=evaluation.decoding_seconds or 0.0,
                 sentences=evaluation.sentences,
+                cps_total=evaluation.cps_total or 0.0,
             )
         )
         report(points[-1])
@@ -98,10 +101,12 @@ def as_csv(points: Sequence[Point], origin: Sequence[object] = ()) -> str:
 
     Args:
         points: Points of a sweep.
-        origin: Values for ``ORIGIN``, or nothing.
+        origin: Values for ``ORIGIN``, or nothing; then ``TOTAL`` is left out too.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS + ORIGIN[: len(origin)])
-    writer.writerows([*point, *origin] for point in points)
+    writer.writerow(COLUMNS + (ORIGIN + TOTAL if origin else ()))
+    for point in points:
+        more = [*origin, point.cps_total] if origin else []
+        writer.writerow([*point[: len(COLUMNS)], *more])
     return text.getvalue()

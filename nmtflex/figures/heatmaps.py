@@ -52,7 +52,7 @@ def attention(looked: Looked, weights: Numbers, caption: str) -> Figure:
     on_top(panels[0])
     panels[0].set_xlabel(SOURCE)
     panels[0].set_ylabel(TARGET)
-    unit = "0 to 1" if looked.trace.beta is None else "Σ α β over the slots"
+    unit = "Σ α β over the slots" if looked.slots else "0 to 1"
     _colour_bar(image, wide, f"attention weight ({unit})")
     if gate is not None:
         _gate_beside(panels[1], gate)

@@ -22,6 +22,7 @@ from nmtflex.config import (
     ModelConfig,
     SecondsFigure,
     SentenceFigure,
+    ShownConfig,
     TradeOffFigure,
 )
 from nmtflex.decoding.opening import Opened, open_translator
@@ -37,8 +38,8 @@ from nmtflex.figures.sentence import Looked, look_at
 from nmtflex.figures.style import tell_apart
 from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
 from nmtflex.runs.folder import RunFolder, read_run_config
+from nmtflex.runs.limits import heads_in_mean, shown_in_words, threshold_value
 from nmtflex.runs.origin import read_curve
-from nmtflex.runs.threshold import threshold_value
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
@@ -49,7 +50,11 @@ NO_THRESHOLD = "no threshold"
 
 
 def draw(
-    paths: Sequence[Path], kind: FigureConfig, decoding: Decoding, report: Report
+    paths: Sequence[Path],
+    kind: FigureConfig,
+    decoding: Decoding,
+    report: Report,
+    shown: ShownConfig | None = None,
 ) -> tuple[str, Figure]:
     """Draw a figure.
 
@@ -58,6 +63,7 @@ def draw(
         kind: What to draw.
         decoding: How to translate, if the figure needs translations.
         report: Called with messages for the user.
+        shown: The layer and head whose attention is shown; without it the mean of all.
 
     Returns:
         The kind drawn, and the figure.
@@ -71,35 +77,50 @@ def draw(
         tables = any(path.suffix == ".csv" for path in paths)
         kind = TradeOffFigure() if tables else LearningFigure()
     if isinstance(kind, SentenceFigure):
-        return _sentence(paths[0], kind, decoding, report)
+        return _sentence(paths[0], kind, decoding, report, shown)
     if isinstance(kind, EncodingFigure):
         return kind.kind, _encoding(paths[0])
     if isinstance(kind, LearningFigure):
         return kind.kind, _learning(paths, kind)
     if isinstance(kind, ByLengthFigure):
-        return kind.kind, _by_length(paths, kind, decoding, report)
+        return kind.kind, _by_length(paths, kind, decoding, report, shown)
     return kind.kind, _trade_off(paths)
 
 
 def _sentence(
-    path: Path, kind: SentenceFigure, decoding: Decoding, report: Report
+    path: Path,
+    kind: SentenceFigure,
+    decoding: Decoding,
+    report: Report,
+    shown: ShownConfig | None,
 ) -> tuple[str, Figure]:
     """Translate a sentence with a run, and draw its attention."""
-    opened = open_translator(path, *decoding)
+    opened = open_translator(path, *decoding, shown)
     line, where = _line(opened, kind, report)
     looked = look_at(opened.translator, line)
+    mechanism = opened.run.model_config.attention
+    slots = isinstance(mechanism, MemoryConfig)
+    looked = looked._replace(slots=slots)
     run, *settings = facts_of(opened, names([path])[0], decoding).values()
-    caption = " · ".join([run, where, *settings, looked.computed])
-    shown = kind.kind
+    which = shown_in_words(opened.run.model, shown or ShownConfig())
+    caption = " · ".join([run, where, *settings, *[which] * bool(which), looked.computed])
+    name = kind.kind
     if isinstance(kind, AutoFigure):
-        shown = "attention" if looked.trace.beta is None else "memory"
-    if shown == "focus" and looked.trace.gate is not None and opened.tau is None:
+        name = "attention" if looked.trace.beta is None else "memory"
+    having = {"focus": looked.trace.focus is not None, "memory": slots}
+    if having.get(name) and heads_in_mean(opened.run.model, shown or ShownConfig()) > 1:
+        raise OptionError(
+            f"--kind {name} needs a single head, and {path} shows its {which}; choose one with "
+            f"--layer N and --head N"
+        )
+    if name == "focus" and looked.trace.gate is not None and opened.tau is None:
         report("without --tau every position is computed: the window is the whole source")
     try:
-        return shown, _OF_SENTENCE[shown](looked, caption)
+        return name, _OF_SENTENCE[name](looked, caption)
     except _MissingError as missing:
-        mechanism = opened.run.model_config.attention.in_words()
-        raise OptionError(f"--kind {shown} needs {missing}; {path} has {mechanism}") from None
+        raise OptionError(
+            f"--kind {name} needs {missing}; {path} has {mechanism.in_words()}"
+        ) from None
 
 
 class _MissingError(Exception):
@@ -218,12 +239,16 @@ def _trade_off(paths: Sequence[Path]) -> Figure:
 
 
 def _by_length(
-    paths: Sequence[Path], kind: ByLengthFigure, decoding: Decoding, report: Report
+    paths: Sequence[Path],
+    kind: ByLengthFigure,
+    decoding: Decoding,
+    report: Report,
+    shown: ShownConfig | None,
 ) -> Figure:
     """Translate a split with each run, and draw BLEU or seconds."""
     split = chosen_split(paths, kind.split, report)
     facts, measured = [], []
-    for one, name in zip(open_runs(paths, decoding), names(paths), strict=True):
+    for one, name in zip(open_runs(paths, decoding, shown), names(paths), strict=True):
         sources, references = read_split(one.run.folder.raw, split)
         report(f"{one.run.folder.path}: translating {counted(len(sources), 'sentence')} of {split}")
         facts.append({**facts_of(one, name, decoding), "split": split})

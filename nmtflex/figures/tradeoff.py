@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from nmtflex.errors import DataError, RunError
-from nmtflex.evaluation.sweep import COLUMNS, ORIGIN, Point
+from nmtflex.evaluation.sweep import COLUMNS, ORIGIN, TOTAL, Point
 from nmtflex.figures.style import (
     BLUE,
     ORANGE,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 TITLE = "BLEU against computations, by threshold"
+FORMS = (COLUMNS, COLUMNS + ORIGIN, COLUMNS + ORIGIN + TOTAL)  # the first two are older
 _NAME = re.compile(r"sweep-(?P<split>.+)-beam(?P<beam>\d+)")
 
 # Where a label may be placed beside its point: points to the right and up, and its alignment.
@@ -77,7 +78,10 @@ def read_points(path: Path) -> list[Point]:
         try:
             tau, bleu, ribes, cps, seconds, sentences = row[: len(COLUMNS)]
             numbers = float(bleu), float(ribes) if ribes else None, float(cps), float(seconds)
-            found.append(Point(float(tau), *numbers, int(sentences)))
+            [total] = row[len(COLUMNS + ORIGIN) :] or [""]
+            found.append(
+                Point(float(tau), *numbers, int(sentences), float(total) if total else None)
+            )
         except ValueError as error:
             raise DataError(f"{path}:{number}: not a point of a sweep: {error}") from error
         if len(row) != len(header):
@@ -88,7 +92,7 @@ def read_points(path: Path) -> list[Point]:
 
 
 def _rows(path: Path) -> list[list[str]]:
-    """Read a table's header and rows; older tables lack the columns ``ORIGIN``."""
+    """Read a table's header and rows; older tables lack the last columns."""
     try:
         text = path.read_text(encoding="utf-8")
         rows = list(csv.reader(io.StringIO(text, newline="")))
@@ -98,7 +102,7 @@ def _rows(path: Path) -> list[list[str]]:
         raise DataError(f"{path}: not a table of nmtflex sweep: not UTF-8") from error
     except csv.Error as error:
         raise DataError(f"{path}: not a table of nmtflex sweep: {error}") from error
-    if not rows or tuple(rows[0]) not in (COLUMNS, COLUMNS + ORIGIN):
+    if not rows or tuple(rows[0]) not in FORMS:
         raise DataError(
             f"{path}: not a table of nmtflex sweep, which begins with {','.join(COLUMNS)}"
         )
@@ -113,7 +117,8 @@ def table_facts(path: Path, folder: str) -> dict[str, str]:
         folder: Name of its folder.
     """
     named = _NAME.fullmatch(path.stem)
-    origin = next((row[len(COLUMNS) :] for row in _rows(path)[1:]), [])
+    places = slice(len(COLUMNS), len(COLUMNS + ORIGIN))
+    origin = next((row[places] for row in _rows(path)[1:]), [])
     # A table in a run folder gets the run's current name.
     if named is not None and (not origin or RunFolder(path.parent).config.exists()):
         return {"run": folder, "split": named["split"], "beam": f"beam {named['beam']}"}

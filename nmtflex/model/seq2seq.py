@@ -203,9 +203,19 @@ class Seq2Seq(nn.Module):
         return Loss(objective, plain, len(references), len(source), gate)
 
     @property
+    def attending_layers(self) -> int:
+        """Decoder layers that attend to the source."""
+        return len(self.decoder.mechanisms())
+
+    @property
+    def heads(self) -> int:
+        """Heads of each of these layers."""
+        return self.decoder.heads
+
+    @property
     def attending(self) -> int:
         """How often a step attends: heads times attending layers."""
-        return self.decoder.heads * len(self.decoder.mechanisms())
+        return self.heads * self.attending_layers
 
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the attention scores that ``encode`` computes for sources of ``lengths`` [B]."""
@@ -240,6 +250,11 @@ class Limited:
         self._model = model
         self.step, self.log_probs, self.best_words = model.step, model.log_probs, model.best_words
         self.encoding_computations = model.encoding_computations
+
+    @property
+    def attending(self) -> int:
+        """How often a step attends; see ``Seq2Seq.attending``."""
+        return self._model.attending
 
     @property
     def device(self) -> torch.device:

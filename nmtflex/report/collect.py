@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtflex.bench.stopwatch import Stopwatch
-from nmtflex.config import Decoding, ScoreConfig
+from nmtflex.config import Decoding, ScoreConfig, ShownConfig
 from nmtflex.decoding.opening import Opened
 from nmtflex.decoding.traces import Numbers, SentenceTrace
 from nmtflex.decoding.translator import WARM_UP, Translation
@@ -31,6 +31,7 @@ from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
 from nmtflex.report.info import count_parameters
 from nmtflex.report.settings import settings
 from nmtflex.runs.folder import RunFolder
+from nmtflex.runs.limits import heads_in_mean, shown_in_words
 from nmtflex.runs.origin import read_curve
 from nmtflex.scoring.significance import Resampling
 from nmtflex.text.visible import counted
@@ -45,12 +46,14 @@ class ReportTask:
         sentences: How many to trace, from the start of the split.
         scores: Which, and how.
         decoding: How to translate.
+        shown: The layer and head whose attention is shown.
     """
 
     split: str
     sentences: int
     scores: ScoreConfig
     decoding: Decoding
+    shown: ShownConfig
 
 
 class Collected(NamedTuple):
@@ -83,7 +86,7 @@ def collect(
         RunError: A folder is not a run, or does not have the split.
         DataError: A split, a metrics file or a table of a sweep is damaged.
     """
-    opened = open_runs(paths, wanted.decoding)
+    opened = open_runs(paths, wanted.decoding, wanted.shown)
     sources, references = common_split(paths, wanted.split)
     shown = min(wanted.sentences, len(sources))
     found = []
@@ -138,7 +141,7 @@ def _of_run(
     return _OfRun(
         report={
             "name": name,
-            "description": " · ".join(list(facts_of(opened, name, wanted.decoding).values())[1:]),
+            "description": _description(opened, wanted),
             "parameters": (count_parameters(run.folder) or {}).get("all"),
             "learning": _learning(run.folder),
             "scores": [
@@ -152,6 +155,7 @@ def _of_run(
             ],
             "cost": {
                 "cps": evaluation.cps,
+                "cps_total": evaluation.cps_total,
                 "encoding_computations": evaluation.encoding_computations,
                 "decoding_seconds": evaluation.decoding_seconds,
                 "source_tokens": float(np.mean(lengths)),
@@ -177,8 +181,15 @@ def _of_run(
             }
             for index, one in enumerate(best)
         ],
-        traces=_traces(opened, sources[: wanted.sentences], best),
+        traces=_traces(opened, wanted.shown, sources[: wanted.sentences], best),
     )
+
+
+def _description(opened: Opened, wanted: ReportTask) -> str:
+    """Return a run's facts in words: mechanism, decoder, beam, update and the heads shown."""
+    _, *facts = facts_of(opened, "", wanted.decoding).values()
+    which = shown_in_words(opened.run.model, wanted.shown)
+    return " · ".join([*facts, *[f"attention shown: {which}"] * bool(which)])
 
 
 def _learning(folder: RunFolder) -> list[dict[str, Any]]:
@@ -207,17 +218,18 @@ def _sweeps(folder: RunFolder) -> list[dict[str, Any]]:
 
 
 def _traces(
-    opened: Opened, lines: Sequence[str], best: Sequence[Translation]
+    opened: Opened, shown: ShownConfig, lines: Sequence[str], best: Sequence[Translation]
 ) -> list[dict[str, Any] | None]:
     """Return what attention looked at in each line, weights in thousandths; None if empty."""
-    translator = opened.translator
+    translator, heads = opened.translator, heads_in_mean(opened.run.model, shown)
     found: list[dict[str, Any] | None] = []
     for line, one, trace in zip(lines, best, translator.traces(lines, best), strict=True):
         if trace is None:
             found.append(None)
             continue
         source, target = shown_tokens(translator.pipeline, line, one.tokens)
-        found.append({"source": source, "target": target, **_rounded(trace)})
+        more = {"source": source, "target": target, "heads": heads}
+        found.append(more | _rounded(trace))
     return found
 
 

@@ -109,9 +109,17 @@ def part_of(weight: str) -> str:
     """Return the part of the model that a weight belongs to."""
     if "embedding.weight" in weight:
         return "embeddings"
-    if weight.startswith("decoder.attention."):
+    side, _, inside = weight.partition(".")
+    if side != "decoder":
+        return side
+    names = inside.split(".")
+    if "attention" in names:
         return "attention"
-    return weight.partition(".")[0]
+    if "feed_forward" in names:
+        return "decoder feed-forward"
+    if "mixer" in names:
+        return f"decoder {'self-attention' if {'inputs', 'output'} & set(names) else 'SSRU'}"
+    return side
 
 
 def _bytes(folder: RunFolder) -> dict[str, int]:

@@ -35,6 +35,7 @@ class Evaluation(NamedTuple):
     ter: Score | None = None  # if requested
     ribes: RibesScore | None = None  # if requested
     cps: float | None = None  # score computations a step; see ``Tally``
+    cps_total: float | None = None  # of all heads and attending layers together
     encoding_computations: float | None = None  # score computations a sentence before the first
     decoding_seconds: float | None = None  # of a run
 
@@ -60,7 +61,8 @@ class Evaluation(NamedTuple):
         if self.ribes is not None:
             found |= {"ribes": self.ribes.value, "ribes_signature": self.ribes.signature}
         if self.cps is not None:
-            found |= {"cps": self.cps, "encoding_computations": self.encoding_computations}
+            found |= {"cps": self.cps, "cps_total": self.cps_total}
+            found["encoding_computations"] = self.encoding_computations
         if self.decoding_seconds is not None:
             found["decoding_seconds"] = self.decoding_seconds
         return found

@@ -79,7 +79,11 @@ class ScoreReport:
             rows.append([name, _rounded(name, score.value), *numbers, signature])
         blank = [""] * (2 if intervals else 0)
         if evaluation.cps is not None:
-            rows.append(["CPS", f"{evaluation.cps:.2f}", *blank, "score computations a step"])
+            what = "score computations a step"
+            rows.append(["CPS", f"{evaluation.cps:.2f}", *blank, what])
+            if _heads(evaluation):
+                total = _two_digits(evaluation.cps_total)
+                rows.append(["CPS, total", total, *blank, f"{what}, all heads and layers"])
         if evaluation.encoding_computations:
             number = f"{evaluation.encoding_computations:.1f}"
             rows.append(["encoding", number, *blank, "score computations a sentence, once"])
@@ -92,7 +96,7 @@ class ScoreReport:
             signatures = {row.metric: row.signature for row in self.comparisons}
             rows = [[row.metric, row.system, *_numbers(row)] for row in self.comparisons]
             scores = [Table(("metric", "system", *_COMPARISON), rows)]
-            costs = {name: _costs(evaluation) for name, evaluation in self.systems.items()}
+            costs = {name: self._costs(evaluation) for name, evaluation in self.systems.items()}
             if any(costs.values()):
                 rows = [[name, *numbers.values()] for name, numbers in costs.items()]
                 scores.append(Table(("system", *next(iter(costs.values()))), rows))
@@ -103,12 +107,22 @@ class ScoreReport:
                 [
                     system,
                     *(_rounded(name, score.value) for name, score in evaluation.scores.items()),
-                    *_costs(evaluation).values(),
+                    *self._costs(evaluation).values(),
                 ]
                 for system, evaluation in self.systems.items()
             ]
-            scores = [Table(("system", *signatures, *_costs(first)), rows)]
+            scores = [Table(("system", *signatures, *self._costs(first)), rows)]
         return [*scores, Table(("metric", "signature"), list(signatures.items()))]
+
+    def _costs(self, evaluation: Evaluation) -> dict[str, str]:
+        """Return the cost of a run's translations, by column name; nothing for files."""
+        if evaluation.decoding_seconds is None:
+            return {}
+        total = {}
+        if any(map(_heads, self.systems.values())):
+            total = {"CPS, total": _two_digits(evaluation.cps_total)}
+        seconds = f"{evaluation.decoding_seconds:.1f}"
+        return {"CPS": _two_digits(evaluation.cps), **total, "decoding seconds": seconds}
 
     def _by_length(self) -> Table:
         """Return one row a bucket."""
@@ -135,12 +149,13 @@ def _plain(bucket: Bucket[Score]) -> dict[str, Any]:
     return found | {"bleu": None if score is None else score.value}
 
 
-def _costs(evaluation: Evaluation) -> dict[str, str]:
-    """Return the cost of a run's translations, by column name; nothing for files."""
-    if evaluation.decoding_seconds is None:
-        return {}
-    cps = "" if evaluation.cps is None else f"{evaluation.cps:.2f}"
-    return {"CPS": cps, "decoding seconds": f"{evaluation.decoding_seconds:.1f}"}
+def _heads(evaluation: Evaluation) -> bool:
+    """Tell whether scores were computed by several heads or layers."""
+    return evaluation.cps_total not in (None, evaluation.cps)
+
+
+def _two_digits(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
 
 
 def _numbers(row: Comparison) -> list[str]:

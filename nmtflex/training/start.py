@@ -18,8 +18,8 @@ from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.runs.device import open_device, storage_dtype
 from nmtflex.runs.folder import RunFolder
+from nmtflex.runs.limits import threshold_value
 from nmtflex.runs.opening import Run
-from nmtflex.runs.threshold import threshold_value
 from nmtflex.runs.weights import load_weights
 from nmtflex.training.budget import check_states, largest_piece, settle_budget
 from nmtflex.training.describe import Options, describe, describe_data

@@ -45,6 +45,14 @@ MECHANISMS: tuple[AttentionConfig, ...] = (
     MemoryConfig(K=4),
     NoneConfig(),
 )
+LAYERED = "ssru", "transformer"  # decoders whose attention has heads
+LAYERS: dict[str, Any] = {
+    "encoder": "transformer",
+    "encoder_layers": 1,
+    "encoder_heads": 2,
+    "decoder_heads": 2,
+    "embedding_size": 16,
+}
 WORDS, LENGTH = 40, 6
 SOURCES = [[4, 5, 6, 7, 8, 9], [10, 11, 12]]
 
@@ -68,19 +76,24 @@ def _steps(device: DeviceConfig) -> Iterator[WarmUpStep]:
             yield WarmUpStep(f"{what}: {name or attention.kind}", partial(run, attention, device))
     luong = partial(_train, FlexibleConfig(), device, decoder="luong", input_feeding=False)
     yield WarmUpStep("training: flexible, all steps at once", luong)
+    for decoder in LAYERED:
+        for kind in dict.fromkeys(attention.kind for attention in MECHANISMS):
+            for what, run in (("training", _train), ("translation", _translate)):
+                work: partial[None] = partial(run, kind, device, decoder=decoder, **LAYERS)
+                yield WarmUpStep(f"{what}: {kind}, decoder {decoder}", work)
     yield WarmUpStep("order of a large corpus", _sort)
     yield WarmUpStep("threads on a busy machine", partial(touch, np.zeros(64)))
     yield WarmUpStep("translation in 8 bits", partial(_translate, GlobalConfig(), device, True))
 
 
-def _model(attention: AttentionConfig, device: DeviceConfig, **options: Any) -> Seq2Seq:
-    sizes = {"embedding_size": 8, "encoder_size": 8, "decoder_size": 16}
-    config = ModelConfig.from_flat(attention=attention, dropout=0.1, **sizes, **options)
+def _model(attention: AttentionConfig | str, device: DeviceConfig, **options: Any) -> Seq2Seq:
+    sizes = {"embedding_size": 8, "encoder_size": 16, "decoder_size": 16}
+    config = ModelConfig.from_flat(attention=attention, dropout=0.1, **{**sizes, **options})
     model = build_model(config, WORDS, WORDS, LENGTH, device.dtype == "bfloat16")
     return model.to(open_device(device), storage_dtype(device))
 
 
-def _train(attention: AttentionConfig, device: DeviceConfig, **options: Any) -> None:
+def _train(attention: AttentionConfig | str, device: DeviceConfig, **options: Any) -> None:
     """Make the gradient of one batch."""
     model = _model(attention, device, **options).train()
     source = torch.tensor([[*ids, *[0] * (LENGTH - len(ids))] for ids in SOURCES])
@@ -102,9 +115,11 @@ def _sort() -> None:
     shuffled_by_length(lengths, lengths, np.random.default_rng(1))
 
 
-def _translate(attention: AttentionConfig, device: DeviceConfig, int8: bool = False) -> None:
+def _translate(
+    attention: AttentionConfig | str, device: DeviceConfig, int8: bool = False, **options: Any
+) -> None:
     """Translate two sentences greedily and with a beam, and trace one."""
-    model = _model(attention, device).eval()
+    model = _model(attention, device, **options).eval()
     make_ready(model, int8)
     limited = model.limited(Limits(0.5) if model.gated else UNLIMITED)
     for beam in (1, 3):

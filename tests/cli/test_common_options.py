@@ -97,11 +97,15 @@ def test_numba_s_compiling_is_noticed(monkeypatch):
 def test_warm_up_compiles_what_is_needed_and_nothing_twice(command_line):
     from nmtflex.ops.attend import loops
     from nmtflex.ops.recurrent import loops as pointwise_loops
+    from nmtflex.ops.recurrent import ssru_loops
 
     outcome = command_line("warm-up", "--threads", 1)
     assert (outcome.code, outcome.out) == (0, ""), outcome.err
     assert outcome.err.count("\n") == 1
-    entries = (loops.forward, loops.backward_queries, pointwise_loops.lstm, pointwise_loops.gate)
+    entries = (
+        *(loops.forward, loops.backward_queries, pointwise_loops.lstm, pointwise_loops.gate),
+        *(ssru_loops.ssru, ssru_loops.backward_ssru),
+    )
     before = [len(entry.signatures) for entry in entries]
     assert min(before) >= 1
     assert command_line("warm-up", "--threads", 1).code == 0

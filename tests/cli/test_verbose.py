@@ -90,4 +90,4 @@ def test_without_attention_there_is_nothing_to_show(command_line, make_tiny_run,
     result = command_line("translate", run, "-i", source, "-o", output, "--verbose", *ONE_THREAD)
     assert (result.code, output.read_text()) == (2, "kept")
     assert result.err.startswith("nmtflex: error: --verbose needs")
-    assert f"{run} has none attention" in result.err
+    assert f"{run} has --attention none" in result.err

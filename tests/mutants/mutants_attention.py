@@ -188,8 +188,8 @@ ATTENTION = [
     ),
     Mutant(
         ENSEMBLE,
-        "self.computed.index_add_(0, rows, step.trace.computed)",
-        "self.computed[rows] += step.trace.computed",
+        "self.computed.index_add_(0, rows, found.double() / model.attending)",
+        "self.computed[rows] += found.double() / model.attending",
         "the scores of one hypothesis a sentence are counted",
         TALLY,
     ),

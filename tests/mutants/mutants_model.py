@@ -295,11 +295,11 @@ MODEL = [
         "tests/unit/ops/test_cross_entropy.py",
     ),
     Mutant(
-        "nmtflex/runs/threshold.py",
+        "nmtflex/runs/limits.py",
         "return math.log10(mean)",
         "return math.log(mean)",
         "--tau auto is a natural logarithm",
-        "tests/unit/runs/test_threshold.py",
+        "tests/unit/runs/test_limits.py",
     ),
     Mutant(
         "nmtflex/runs/weights.py",

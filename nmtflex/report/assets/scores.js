@@ -52,11 +52,18 @@ nmtflex.scores = (() => {
     );
   }
 
+  function allHeads(total) {
+    return `all heads: ${fixed(total, 2)}`;
+  }
+
   function costCells(run, hasEncoding) {
-    const { cps, encoding_computations: encoding, decoding_seconds: seconds, sentences } = run.cost;
+    const { cps, cps_total: total, decoding_seconds: seconds, sentences } = run.cost;
+    const encoding = run.cost.encoding_computations;
     const rate = seconds > 0 ? `${fixed(sentences / seconds, 1)} sentences/s` : "";
     return [
-      fixed(cps, 2),
+      total > cps
+        ? element("div", { class: "score" }, fixed(cps, 2), element("small", {}, allHeads(total)))
+        : fixed(cps, 2),
       ...(hasEncoding ? [fixed(encoding, 1)] : []),
       element("div", { class: "score" }, fixed(seconds, 1), element("small", {}, rate)),
       count(run.parameters),
@@ -101,6 +108,9 @@ nmtflex.scores = (() => {
       `Scores of ${split} with 95 % intervals, drawn on a scale of each column’s own.`,
       "CPS, computations per step: attention scores computed at a decoding step.",
     ];
+    if (runs.some((run) => run.cost.cps_total > run.cost.cps)) {
+      facts.push("Of several heads and layers it is the mean, and below it the sum.");
+    }
     if (runs.some((run) => run.cost.encoding_computations > 0)) {
       facts.push("Encoding: scores computed once a sentence to read the source.");
     }

@@ -3,6 +3,7 @@ nmtflex.sides = (() => {
   "use strict";
 
   const { element, shape } = nmtflex.dom;
+  const { fixed } = nmtflex.text;
 
   const WIDTHS = { bar: 72, window: 96, count: 64 }; // pixels
   const PAD = 6; // at either end of a side
@@ -45,7 +46,7 @@ nmtflex.sides = (() => {
       shape(
         "text",
         { x: WIDTHS.count - PAD, y: (row + 0.5) * height, "text-anchor": "end" },
-        String(value),
+        Number.isInteger(value) ? String(value) : fixed(value, 2),
       ),
     );
   }

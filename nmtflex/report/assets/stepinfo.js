@@ -25,8 +25,9 @@ nmtflex.stepinfo = (() => {
     return `looks most at “${token}”, ${fixed(most / 1000, 3)}`;
   }
 
-  function tellComputed({ beta, computed, source, weights }, step) {
+  function tellComputed({ beta, computed, heads, source, weights }, step) {
     if (!weights) return null;
+    if (heads > 1) return `${fixed(computed[step], 2)} scores computed, the mean of ${heads} heads`;
     return beta
       ? `${counted(computed[step], "score")} computed, one a slot`
       : `${computed[step]} of ${source.length} scores computed`;
@@ -35,7 +36,7 @@ nmtflex.stepinfo = (() => {
   /** Return a table of all steps. */
   function numbers(trace) {
     const columns = [
-      ["Computed", trace.computed, String],
+      ["Computed", trace.computed, trace.heads > 1 ? (mean) => fixed(mean, 2) : String],
       ["Gate", trace.gate, (gate) => fixed(gate, 3)],
       ["Focus", trace.focus, (focus) => fixed(focus, 2)],
       ["Window from", trace.window_start, String],

@@ -105,7 +105,7 @@ def test_unknown_words_need_weights(run_of, command_line):
     run = run_of("none")
     outcome = command_line("translate", run, "--replace-unk", *PLACE)
     assert (outcome.code, outcome.out) == (2, "")
-    message = f"--replace-unk needs weights over source positions, and {run} has none attention"
+    message = f"--replace-unk needs weights over source positions, and {run} has --attention none"
     assert f"nmtflex: error: {message}" in outcome.err
     with pytest.raises(OptionError, match="--replace-unk needs weights over source positions"):
         nmtflex.load(run, replace_unk=True, device="cpu", threads=1)

@@ -165,7 +165,9 @@ def test_counts_are_of_the_sentences_that_are_not_empty():
     opened = SimpleNamespace(translator=SimpleNamespace(translate_ids=translate_ids))
     sources = [[5, 6, 7], [], [8]] + [[]] * 70
     found = count(Subject(Path("a"), "a", opened, sources))
-    assert found == Counts(sentences=2, tokens=(2 + 1) + (1 + 1), cps=4.0, encoding=2.0)
+    assert found == Counts(
+        sentences=2, tokens=(2 + 1) + (1 + 1), cps=4.0, encoding=2.0, cps_total=4.0
+    )
     assert asked == [bench.WARM_UP, 73]
 
 

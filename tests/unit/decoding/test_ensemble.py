@@ -121,7 +121,7 @@ def test_a_threshold_for_none_of_them(two) -> None:
 
 def test_unknown_words_are_replaced_by_what_the_first_run_looked_at(make_tiny_run) -> None:
     runs = [make_tiny_run("none", NoneConfig()), make_tiny_run("memory", MemoryConfig(K=3))]
-    with pytest.raises(OptionError, match=f"--replace-unk needs .*{runs[0]} has none attention"):
+    with pytest.raises(OptionError, match=f"--replace-unk needs .*{runs[0]} has --attention none"):
         opened(runs, replace_unk=True)
     opened(runs[::-1], replace_unk=True)
 

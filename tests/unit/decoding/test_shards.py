@@ -19,11 +19,11 @@ def test_a_chunk_survives_json():
     )
     best = Translation("ä b", ["ä", "b"], ["ä", "b"], -1 / 3, -2 / 3, trace, [4, 5], [1, 1])
     other = Translation("", [], [], 0.0, -0.1, None)
-    tally = Tally.from_lists([1 / 3, 2.0], [0, 7])
+    tally = Tally.from_lists([1 / 3, 2.0], [0, 7], [8 / 3, 16.0])
     chunk = Chunk(["x", ""], [[best, other], [other]], tally)
     found = unpack(json.loads(json.dumps(pack(chunk))))
     assert found.lines == chunk.lines
-    assert found.tally.to_lists() == ([1 / 3, 2.0], [0, 7])
+    assert found.tally.to_lists() == ([1 / 3, 2.0], [0, 7], [8 / 3, 16.0])
     again = found.found[0][0]
     assert again._replace(trace=None) == best._replace(trace=None)
     for one, two in zip(again.trace, trace, strict=True):

@@ -80,9 +80,9 @@ def test_csv_is_read_back_unrounded():
 
 
 def test_csv_says_of_what_it_is_in_columns_at_the_end():
-    assert as_csv([Point(INF, 1.5, None, 22.0, 3.0, 500)], ("a, b", "valid", 5)) == (
-        "tau,bleu,ribes,cps,seconds,sentences,run,split,beam\n"
-        'inf,1.5,,22.0,3.0,500,"a, b",valid,5\n'
+    assert as_csv([Point(INF, 1.5, None, 22.0, 3.0, 500, 88.0)], ("a, b", "valid", 5)) == (
+        "tau,bleu,ribes,cps,seconds,sentences,run,split,beam,cps_total\n"
+        'inf,1.5,,22.0,3.0,500,"a, b",valid,5,88.0\n'
     )
 
 

@@ -97,8 +97,8 @@ def test_of_many_slots_some_are_numbered(trace, texts):
     assert numbers[:9] == [1, 8, 16, 24, 32, 40, 48, 56, 64]
 
 
-def test_the_weights_of_memory_are_named_as_such(trace, texts):
-    looked = Looked(SOURCE, TARGET, trace(beta=BETA))
+def test_the_weights_of_memory_are_named_as_such_even_without_the_slots(trace, texts):
+    looked = Looked(SOURCE, TARGET, trace(weights=BETA @ ALPHA.T), slots=True)
     found = texts(attention(looked, BETA @ ALPHA.T, CAPTION))
     assert "attention weight (Σ α β over the slots)" in found
 

@@ -25,6 +25,16 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
     assert read_points(tmp_path / "table.csv") == POINTS
 
 
+def test_tables_of_every_version_are_read(tmp_path):
+    """With run, split and beam; and with the total of all heads after them."""
+    path, row = tmp_path / "table.csv", "0.2,30.5,,2.5,3.0,100"
+    path.write_text(f"{HEADER.strip()},run,split,beam\n{row},flex,valid,5\n")
+    assert read_points(path) == [Point(0.2, 30.5, None, 2.5, 3.0, 100, None)]
+    path.write_text(f"{HEADER.strip()},run,split,beam,cps_total\n{row},flex,valid,5,20.0\n")
+    assert read_points(path) == [Point(0.2, 30.5, None, 2.5, 3.0, 100, 20.0)]
+    assert table_facts(path, "") == {"run": "flex", "split": "valid", "beam": "beam 5"}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

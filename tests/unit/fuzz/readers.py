@@ -19,9 +19,9 @@ from nmtflex.corpus.store import TokenStore, open_prepared
 from nmtflex.errors import NmtflexError
 from nmtflex.figures.tradeoff import read_points, table_facts
 from nmtflex.runs.folder import RunFolder
+from nmtflex.runs.limits import threshold_value
 from nmtflex.runs.metrics import read_metrics
 from nmtflex.runs.opening import load_run
-from nmtflex.runs.threshold import threshold_value
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.subwords.bpe import BPE
 from nmtflex.text.tokenizers.kytea_model import check_model, read_model

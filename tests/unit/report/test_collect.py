@@ -18,6 +18,7 @@ from nmtflex.config import (
     NoneConfig,
     ScoreConfig,
     SearchConfig,
+    ShownConfig,
     ThresholdConfig,
 )
 from nmtflex.decoding.opening import load
@@ -27,12 +28,16 @@ from nmtflex.report.collect import ReportTask, collect
 from nmtflex.training.metrics import COLUMNS
 
 
-def wanted(sentences=10, tau=None, split="test", **scores):
+def wanted(sentences=10, tau=None, split="test", shown=None, **scores):
     decoding = Decoding(
         SearchConfig(beam=2), ThresholdConfig(tau=tau), BatchConfig(), DeviceConfig(threads=1)
     )
     return ReportTask(
-        split=split, sentences=sentences, scores=ScoreConfig(**scores), decoding=decoding
+        split=split,
+        sentences=sentences,
+        scores=ScoreConfig(**scores),
+        decoding=decoding,
+        shown=ShownConfig(**(shown or {})),
     )
 
 
@@ -88,7 +93,7 @@ def test_scores_costs_and_lengths(make_tiny_run):
         cost["decoding_seconds"], rel=0.5
     )
     assert [row["part"] for row in run["time"]] == [
-        "encoder", "attention", "recurrent cell", "output layer", "search",
+        "encoder", "embedding", "attention", "recurrent cell", "output layer", "search",
     ]  # fmt: skip
     assert all(row["seconds"] > 0 for row in run["time"])
     assert [(row["label"], row["sentences"]) for row in run["lengths"]][:2] == [
@@ -99,6 +104,34 @@ def test_scores_costs_and_lengths(make_tiny_run):
     values = {(row["group"], row["name"]): row["values"] for row in report["settings"]}
     assert values["model", "attention.kind"] == ["global"]
     assert values["data", "source_size"] == ["12"]
+
+
+def test_of_several_heads_the_mean_or_one(make_layered_run):
+    path = make_layered_run("layered", FlexibleConfig())
+    report, [trace, *_] = collect([path], wanted(tau="0.1"))
+    (run,) = report["runs"]
+    assert run["description"].endswith("attention shown: mean of 2 layers and 2 heads")
+    assert run["cost"]["cps_total"] == pytest.approx(4 * run["cost"]["cps"])
+    assert {"SSRU", "feed-forward", "attention"} <= {row["part"] for row in run["time"]}
+    (mean,) = json.loads(trace)
+    assert mean["heads"] == 4
+    assert mean["window_start"] is None
+    each = []
+    for layer in (1, 2):
+        for head in (1, 2):
+            shown = {"layer": layer, "head": head}
+            found = collect([path], wanted(tau="0.1", shown=shown))
+            described = found.report["runs"][0]["description"]
+            assert described.endswith(f"attention shown: layer {layer}, head {head}")
+            each += json.loads(found.traces[0])
+    for one in each:
+        assert one["heads"] == 1
+        widths = np.array(one["window_stop"]) - np.array(one["window_start"])
+        assert widths.tolist() == one["computed"]
+    expected = np.mean([one["computed"] for one in each], axis=0)
+    assert np.allclose(mean["computed"], expected, rtol=0, atol=6e-4)
+    expected = np.mean([one["weights"] for one in each], axis=0)
+    assert np.allclose(mean["weights"], expected, rtol=0, atol=1.01)  # thousandths
 
 
 def test_learning_curves_and_sweeps_of_the_folder(make_tiny_run):

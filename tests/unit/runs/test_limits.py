@@ -1,4 +1,4 @@
-"""The penalty threshold, from its spelling to the mechanism."""
+"""Threshold, layer and head, from their spelling to the model."""
 
 from __future__ import annotations
 
@@ -10,11 +10,25 @@ import pytest
 import torch
 
 from nmtflex.attention import Limits
-from nmtflex.config import DeviceConfig, FlexibleConfig, ModelConfig
+from nmtflex.config import (
+    DeviceConfig,
+    FlexibleConfig,
+    GlobalConfig,
+    ModelConfig,
+    NoneConfig,
+    ShownConfig,
+)
 from nmtflex.errors import OptionError
 from nmtflex.model.build import build_model
+from nmtflex.runs.limits import (
+    heads_in_mean,
+    run_threshold,
+    run_thresholds,
+    shown_in_words,
+    threshold_value,
+    under,
+)
 from nmtflex.runs.opening import load_run
-from nmtflex.runs.threshold import run_threshold, run_thresholds, threshold_value, under
 
 CPU = DeviceConfig(device="cpu", threads=1)
 
@@ -100,3 +114,55 @@ def test_a_mechanism_without_a_penalty_refuses_one_from_a_caller():
     )
     with pytest.raises(ValueError, match=r"GlobalAttention has no penalty to compare with 0\.7"):
         model.limited(Limits(0.7)).encode(torch.tensor([[4, 5]]), torch.tensor([2]))
+
+
+def test_a_layer_and_a_head_count_from_1(make_layered_run):
+    run = load_run(make_layered_run("layered", FlexibleConfig()), CPU)
+    assert under(run, 0.5, ShownConfig(layer=2, head=1)).limits == Limits(0.5, layer=1, head=0)
+    assert under(run, None, ShownConfig(head=2)).limits == Limits(head=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"layer": 3}, r"--layer 3: .*layered has 2 attending layers, .* 2$"),
+        ({"head": 3, "layer": 1}, r"--head 3: .*layered has 2 heads, .* 2$"),
+    ],
+)
+def test_a_layer_or_a_head_that_is_not_there(make_layered_run, options, message):
+    run = load_run(make_layered_run("layered", GlobalConfig(score="dot")), CPU)
+    with pytest.raises(OptionError, match=message):
+        under(run, None, ShownConfig(**options))
+
+
+def test_layers_that_do_not_attend_are_not_counted(make_layered_run):
+    options = {"decoder_layers": 4, "attending_layers": "2,4"}
+    run = load_run(make_layered_run("layered", GlobalConfig(score="dot"), **options), CPU)
+    assert under(run, None, ShownConfig(layer=2)).limits.layer == 1
+    with pytest.raises(OptionError, match=r"--layer 4: .* 2 attending layers, .* 2$"):
+        under(run, None, ShownConfig(layer=4))
+
+
+@pytest.mark.parametrize("option", ["layer", "head"])
+def test_a_recurrent_decoder_and_none_have_one_of_each(make_layered_run, tiny_run, option):
+    for path in (tiny_run, make_layered_run("none", NoneConfig())):
+        run = load_run(path, CPU)
+        assert getattr(under(run, None, ShownConfig(**{option: 1})).limits, option) == 0
+        assert shown_in_words(run.model, ShownConfig()) == ""
+        with pytest.raises(OptionError, match=rf"--{option} 2: {path} has 1 .* 1$"):
+            under(run, None, ShownConfig(**{option: 2}))
+
+
+@pytest.mark.parametrize(
+    ("options", "words", "heads"),
+    [
+        ({}, "mean of 2 layers and 2 heads", 4),
+        ({"layer": 2}, "layer 2, mean of 2 heads", 2),
+        ({"head": 1}, "head 1, mean of 2 layers", 2),
+        ({"layer": 1, "head": 2}, "layer 1, head 2", 1),
+    ],
+)
+def test_what_is_shown_in_words(make_layered_run, options, words, heads):
+    run = load_run(make_layered_run("layered", FlexibleConfig()), CPU)
+    assert shown_in_words(run.model, ShownConfig(**options)) == words
+    assert heads_in_mean(run.model, ShownConfig(**options)) == heads

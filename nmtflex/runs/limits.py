@@ -1,4 +1,4 @@
-"""The penalty threshold: from the option to the model."""
+"""What decoding may skip and what its traces show: from the options to the model."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from nmtflex.attention import Limits
+from nmtflex.config import ShownConfig
 from nmtflex.errors import OptionError
-from nmtflex.model.seq2seq import Limited
+from nmtflex.model.seq2seq import Limited, Seq2Seq
 from nmtflex.runs.opening import Run
+from nmtflex.text.visible import counted
 
 
 def threshold_value(tau: str, data: dict[str, Any]) -> float:
@@ -66,6 +68,46 @@ def run_threshold(run: Run, tau: str | None) -> float | None:
     return threshold_value(tau, run.config["data"])
 
 
-def under(run: Run, tau: float | None) -> Limited:
-    """Return a run's model as it decodes under a threshold; None skips nothing."""
-    return run.model.limited(Limits() if tau is None else Limits(tau))
+def under(run: Run, tau: float | None, shown: ShownConfig | None = None) -> Limited:
+    """Return a run's model as it decodes under options.
+
+    Args:
+        run: An opened run.
+        tau: Threshold; None skips nothing.
+        shown: The layer and the head that traces show; without it the mean of all.
+
+    Raises:
+        OptionError: There is no such layer or head.
+    """
+    shown = shown or ShownConfig()
+    limits = Limits() if tau is None else Limits(tau)
+    counts = {"layer": run.model.attending_layers, "head": run.model.heads}
+    for name, count in counts.items():
+        number = getattr(shown, name)
+        if number is None:
+            continue
+        if number > count:
+            what = counted(count, "attending layer" if name == "layer" else "head")
+            raise OptionError(
+                f"--{name} {number}: {run.folder.path} has {what}, so the largest is {count}"
+            )
+        limits = limits._replace(**{name: number - 1})
+    return run.model.limited(limits)
+
+
+def heads_in_mean(model: Seq2Seq, shown: ShownConfig) -> int:
+    """Return of how many heads, in all layers, traces show the mean; 1 if of a single one."""
+    layers = 1 if shown.layer else model.attending_layers
+    return layers * (1 if shown.head else model.heads)
+
+
+def shown_in_words(model: Seq2Seq, shown: ShownConfig) -> str:
+    """Return which layer and head traces show, or of how many the mean; "" if there is one only."""
+    counts = {"layer": model.attending_layers, "head": model.heads}
+    several = {name: count for name, count in counts.items() if count > 1}
+    given = {name: getattr(shown, name) for name in several}
+    parts = [f"{name} {number}" for name, number in given.items() if number is not None]
+    averaged = [f"{several[name]} {name}s" for name, number in given.items() if number is None]
+    if averaged:
+        parts.append(f"mean of {' and '.join(averaged)}")
+    return ", ".join(parts)
