@@ -5,16 +5,18 @@
 # units, 1536 in feed-forward layers, 8 heads, ReLU, norms after the sublayers, one embedding for
 # both languages and the output; dropout 0.1, label smoothing 0.1, Adam 3e-4, clip 1, float32.
 # nmtflex and Marian have SSRUs in the decoder, nmtflex-transformer and fairseq self-attention.
-# Batches hold up to TOKENS tokens of the longer side, padding included. Marian counts source words
-# without padding, so it gets the number that makes its updates as large as the others'. With
-# several threads it computes a part of each batch on each.
+# Batches hold up to TOKENS tokens of the longer side, padding included; Marian counts source words
+# without padding. The table has the target tokens of an update. With several threads Marian
+# computes a part of each batch on each.
 TOKENS=${TOKENS:-2048}
-words=$((TOKENS * 85 / 100))
 subwords=$here/subwords
 
-# Every toolkit reads what nmtflex prepared.
+# Every toolkit reads what nmtflex prepared. nmtflex validates after the last update, which would take
+# longer than the training: a model that has learnt so little makes the longest translations.
+head -n 10 "$text/val.de" > "$text/few.de"
+head -n 10 "$text/val.en" > "$text/few.en"
 $NMTFLEX preprocess --out "$here/nmtflex" --source-lang de --target-lang en \
-  --train "$text/train" --valid "$text/val" --test "$text/test2016" \
+  --train "$text/train" --valid "$text/few" --test "$text/test2016" \
   --source-tokenizer moses --target-tokenizer moses --bpe 8000 --joint > "$here/prepare.log" 2>&1 ||
   stop "preprocess failed, see $here/prepare.log"
 "$PYTHON" "$RECIPES/prepared_text.py" "$here/nmtflex" "$subwords" ||
@@ -50,8 +52,8 @@ train_fairseq() {
     --encoder-attention-heads 8 --decoder-layers 2 --decoder-embed-dim 256 \
     --decoder-ffn-embed-dim 1536 --decoder-attention-heads 8 --share-all-embeddings --dropout 0.1 \
     --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam --lr 3e-4 \
-    --clip-norm 1 --max-tokens "$TOKENS" --max-update $total --disable-validation --num-workers 0 \
-    --log-format json --log-interval "$EVERY"
+    --clip-norm 1 --max-tokens "$TOKENS" --required-batch-size-multiple 1 --max-update $total \
+    --disable-validation --num-workers 0 --log-format json --log-interval "$EVERY"
 }
 count_fairseq() { "$fairseq" "$RECIPES/parameters.py" "$1/checkpoint_last.pt"; }
 
@@ -66,7 +68,7 @@ train_marian() {
     --transformer-ffn-activation relu --transformer-decoder-autoreg rnn --dec-cell ssru \
     --tied-embeddings-all --transformer-dropout 0.1 --label-smoothing 0.1 \
     --cost-type ce-mean-words --optimizer adam --learn-rate 3e-4 --clip-norm 1 \
-    --mini-batch-words $((words / THREADS)) --mini-batch-round-up=false --max-length 1000 \
+    --mini-batch-words $((TOKENS / THREADS)) --mini-batch-round-up=false --max-length 1000 \
     --cpu-threads "$THREADS" --sync-sgd --seed 1 --after-batches $total --disp-freq "$EVERY"
 }
 count_marian() { "$PYTHON" "$RECIPES/parameters.py" "$1/model.npz"; }

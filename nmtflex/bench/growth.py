@@ -1,7 +1,8 @@
 """How time and memory grow with the length, beside the orders that theory gives.
 
-The lecture "Computational Cost and Parallelism" of the University of Toronto's CSC 421/2516 states,
-for sequences of t tokens, d layers and k units a layer, with t target tokens for t source ones::
+A lecture (E. Gultepe, SIUE CS 490/590, spring 2020, lecture 16, "Attention", adapted from R. Grosse
+and J. Ba, "Computational Cost and Parallelism") states for sequences of t tokens, d layers and k
+units a layer::
 
                  training        training memory     decoding        decoding memory
     RNN          t k^2 d         t k d               t k^2 d         k d
