@@ -3,58 +3,61 @@
 #
 #   DATA=path/to/small_parallel_enja recipes/benchmark_toolkits.sh
 #   DATA=... SIZE=512 FAIRSEQ=~/fairseq/bin/python recipes/benchmark_toolkits.sh
+#   DATA=path/to/multi30k SIZE=tiny recipes/benchmark_toolkits.sh    # transformers: toolkits_tiny.sh
 #
 #   TOOLKITS  those to compare; ratios say how many times as fast the first is
-#   FAIRSEQ, OPENNMT, EOLE, JOEYNMT   a Python that has it; PYTHON unless given
-#   SIZE      yardstick: 128 embedding units, encoder 128 a direction, decoder 256; 512: all 512
+#   FAIRSEQ, OPENNMT, EOLE, JOEYNMT, MARIAN   a Python that has it; PYTHON unless given
+#   SIZE      yardstick: 128 embedding units, encoder 128 a direction, decoder 256; 512: all 512;
+#             tiny: transformers, on other data
 #   UPDATES   measured updates, after WARMUP (40) others; speeds are read every EVERY (20) updates
 #   ROUNDS    trainings of each toolkit; in a round each has its turn
 #   BEAMS     beam sizes of decoding the test set, 128 sentences at once; none if empty
 #   THREADS   of each
 #
-# DATA is as small_parallel_en_ja.sh says. Words seen at least twice, one bidirectional LSTM layer,
-# one LSTM decoder layer that is fed its last attentional vector, additive attention (fairseq has
-# its own projected dot product), dropout 0.2, Adam 1e-3, clip 3, batches of 64 sentences, float32.
-# OpenNMT-py and eole part the decoder's size among the encoder's directions: at SIZE=512 theirs
-# have 256 units each. All count target tokens without padding, the end of sentence with them.
-# nmtflex and fairseq time the search alone, nmtflex after a warm-up; the others reading too.
+# DATA is as small_parallel_en_ja.sh says; SIZE=tiny is described in toolkits_tiny.sh. Otherwise: words
+# seen at least twice, one bidirectional LSTM layer, one LSTM decoder layer that is fed its last
+# attentional vector, additive attention (fairseq has its own projected dot product), dropout 0.2,
+# Adam 1e-3, clip 3, batches of 64 sentences, float32. OpenNMT-py and eole part the decoder's size
+# among the encoder's directions: at SIZE=512 theirs have 256 units each. All count target tokens
+# without padding, the end of sentence with them. nmtflex and fairseq time the search alone, nmtflex
+# after a warm-up; the others reading too.
 source "$(dirname "$0")/common.sh"
-need {train,dev,test}.{en,ja}
-TOOLKITS=${TOOLKITS:-nmtflex fairseq opennmt eole joeynmt}
 SIZE=${SIZE:-yardstick} UPDATES=${UPDATES:-200} WARMUP=${WARMUP:-40} EVERY=${EVERY:-20}
 ROUNDS=${ROUNDS:-2} BEAMS=${BEAMS-1 5 20} THREADS=${THREADS:-2}
 total=$((WARMUP + UPDATES))
 case $SIZE in
   yardstick) embedding=128 encoder=128 decoder=256 ;;
   512) embedding=512 encoder=512 decoder=512 ;;
-  *) stop "SIZE is yardstick or 512, not $SIZE" ;;
+  tiny) ;;
+  *) stop "SIZE is yardstick, 512 or tiny, not $SIZE" ;;
 esac
+known="nmtflex fairseq opennmt eole joeynmt" corpus=({train,dev,test}.{en,ja})
+if [ "$SIZE" = tiny ]; then
+  known="nmtflex nmtflex-transformer marian fairseq" corpus=({train,val,test2016}.{de,en})
+fi
+need "${corpus[@]}"
+TOOLKITS=${TOOLKITS:-$known}
 for toolkit in $TOOLKITS; do
-  case $toolkit in
-    nmtflex | fairseq | opennmt | eole | joeynmt) ;;
-    *) stop "TOOLKITS are nmtflex, fairseq, opennmt, eole and joeynmt, not $toolkit" ;;
-  esac
+  [[ " $known " = *" $toolkit "* ]] || stop "TOOLKITS of SIZE=$SIZE are $known, not $toolkit"
 done
 # A PyTorch newer than the toolkits reads their checkpoints, which hold more than tensors.
 export OMP_NUM_THREADS=$THREADS TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1
 fairseq=${FAIRSEQ:-$PYTHON} opennmt=${OPENNMT:-$PYTHON} eole=${EOLE:-$PYTHON}
-joeynmt=${JOEYNMT:-$PYTHON}
+joeynmt=${JOEYNMT:-$PYTHON} marian=${MARIAN:-$PYTHON}
 
 here=$OUT/toolkits-$SIZE
 text=$here/text
 rm -rf "$here"
 mkdir -p "$text"
-for split in train dev test; do
-  for language in en ja; do
-    found=$(compgen -G "$DATA/$split.$language*" | head -n 1)
-    case $found in
-      *.gz) show="gzip -dc" ;;
-      *.xz) show=xzcat ;;
-      *.zst) show=zstdcat ;;
-      *) show=cat ;;
-    esac
-    $show "$found" > "$text/$split.$language"
-  done
+for file in "${corpus[@]}"; do
+  found=$(compgen -G "$DATA/$file*" | head -n 1)
+  case $found in
+    *.gz) show="gzip -dc" ;;
+    *.xz) show=xzcat ;;
+    *.zst) show=zstdcat ;;
+    *) show=cat ;;
+  esac
+  $show "$found" > "$text/$file"
 done
 
 # For each toolkit: prepare; train FOLDER; decode FOLDER BEAM OUTPUT. What they print is their log.
@@ -220,13 +223,16 @@ decode_eole() {
     -world_size 0 -report_time
 }
 
+[ "$SIZE" != tiny ] || source "$RECIPES/toolkits_tiny.sh"
+
 version() {
-  local name=$1 python=${!1:-}
+  local name=$1
   case $name in
-    nmtflex) echo "${NMTFLEX_VERSION#nmtflex }" && return ;;
+    nmtflex*) echo "${NMTFLEX_VERSION#nmtflex }" && return ;;
     opennmt) name=OpenNMT-py ;;
+    marian) name=pymarian ;;
   esac
-  "$python" -c "import importlib.metadata as m; print(m.version('$name'))" 2> "$here/$1.version.log"
+  "${!1}" -c "import importlib.metadata as m; print(m.version('$name'))" 2> "$here/$1.version.log"
 }
 
 # attempt TOOLKIT NAME COMMAND...: run it, with NAME.log; one that fails ends the toolkit's part,
@@ -251,6 +257,9 @@ done
 for ((round = 1; round <= ROUNDS; round++)); do
   for toolkit in $TOOLKITS; do
     attempt "$toolkit" "$toolkit.train.$round" "train_$toolkit" "$here/$toolkit.run.$round"
+    if [ "$SIZE $round" = "tiny 1" ]; then
+      attempt "$toolkit" "$toolkit.parameters" "count_$toolkit" "$here/$toolkit.run.$round"
+    fi
   done
   for beam in $BEAMS; do
     for toolkit in $TOOLKITS; do

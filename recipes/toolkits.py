@@ -25,6 +25,7 @@ class Interval(NamedTuple):
 
     update: int  # the last one
     speed: float  # target tokens a second
+    tokens: float | None = None  # target tokens an update
 
 
 class ToolkitsError(Exception):
@@ -37,18 +38,34 @@ def nmtflex_intervals(text: str) -> list[Interval]:
         (int(row["update"]), float(row["seconds"]), int(row["target_tokens"]))
         for row in csv.DictReader(io.StringIO(text))
     ]
-    return [
-        Interval(update, (tokens - before) / (seconds - start))
-        for (_, start, before), (update, seconds, tokens) in pairwise(rows)
-        if tokens > before  # not a validation
-    ]
+    found, last = [], 0
+    for (_, start, before), (update, seconds, tokens) in pairwise(rows):
+        if tokens > before:  # not a validation
+            made = tokens - before
+            found.append(Interval(update, made / (seconds - start), made / (update - last)))
+            last = update
+    return found
 
 
 def fairseq_intervals(text: str) -> list[Interval]:
     """Read the JSON of ``train_inner``."""
     lines = re.findall(r"\| train_inner \| (\{.*\})", text)
     found = [json.loads(line) for line in lines]
-    return [Interval(int(line["num_updates"]), float(line["wps"])) for line in found]
+    return [
+        Interval(int(line["num_updates"]), float(line["wps"]), float(line["wpb"])) for line in found
+    ]
+
+
+def marian_intervals(text: str) -> list[Interval]:
+    """Read ``Up. 1,040 : Sen. 9,100 : Cost 4.5 : Time 9.5s : 2200.00 words/s``; target words."""
+    lines = re.findall(r"Up\. ([\d,]+) : .*?Time ([\d.]+)s : ([\d.]+) words/s", text)
+    found, last = [], 0
+    for update, seconds, speed in (
+        (int(a.replace(",", "")), float(b), float(c)) for a, b, c in lines
+    ):
+        found.append(Interval(update, speed, seconds * speed / (update - last)))
+        last = update
+    return found
 
 
 def opennmt_intervals(text: str) -> list[Interval]:
@@ -76,7 +93,7 @@ def fairseq_decoding(log: str, output: str) -> float:
 
 def timed_decoding(log: str, output: str) -> float:
     """Divide the words of the output, and an end for each sentence, by the seconds of the log."""
-    pattern = r"(?:Total translation time \(s\):|Generation took) +([\d.]+)"
+    pattern = r"(?:Total translation time \(s\):|Generation took|Total time:) +([\d.]+)"
     if eole := re.findall(r"(?:Step 0|Subsequent prediction) time [^:]*: +([\d.]+)", log):
         seconds = sum(map(float, eole[-2:]))
     else:
@@ -86,6 +103,8 @@ def timed_decoding(log: str, output: str) -> float:
 
 INTERVALS: dict[str, Callable[[str], list[Interval]]] = {
     "nmtflex": nmtflex_intervals,
+    "nmtflex-transformer": nmtflex_intervals,
+    "marian": marian_intervals,
     "fairseq": fairseq_intervals,
     "opennmt": opennmt_intervals,
     "eole": opennmt_intervals,
@@ -93,6 +112,7 @@ INTERVALS: dict[str, Callable[[str], list[Interval]]] = {
 }
 DECODING: dict[str, Callable[[str, str], float]] = {
     "nmtflex": nmtflex_decoding,
+    "nmtflex-transformer": nmtflex_decoding,
     "fairseq": fairseq_decoding,
 }  # the others: timed_decoding
 
@@ -105,8 +125,8 @@ class Benchmark(NamedTuple):
     rounds: int
     beams: list[int]
 
-    def training(self, toolkit: str) -> list[float]:
-        """Return the speeds of all intervals after the warm-up, of all rounds.
+    def training(self, toolkit: str) -> list[list[Interval]]:
+        """Return the intervals after the warm-up, of each round.
 
         Raises:
             ToolkitsError: The log has none.
@@ -114,15 +134,20 @@ class Benchmark(NamedTuple):
         found = []
         for number in range(1, self.rounds + 1):
             name = f"{toolkit}.train.{number}.log"
-            if toolkit == "nmtflex":
+            if toolkit.startswith("nmtflex"):
                 name = f"{toolkit}.run.{number}/metrics.csv"
             path = self.folder / name
             intervals = INTERVALS[toolkit](path.read_text(encoding="utf-8"))
-            speeds = [one.speed for one in intervals if one.update > self.warmup]
-            if not speeds:
+            measured = [one for one in intervals if one.update > self.warmup]
+            if not measured:
                 raise ToolkitsError(f"no speeds after the warm-up in {path}")
-            found += speeds
+            found.append(measured)
         return found
+
+    def parameters(self, toolkit: str) -> str:
+        """Return what ``parameters.py`` counted, or "" if it was not asked."""
+        path = self.folder / f"{toolkit}.parameters.log"
+        return f"{int(path.read_text(encoding='utf-8')):,}" if path.exists() else ""
 
     def decoding(self, toolkit: str, beam: int) -> list[float]:
         """Return the speed of each round.
@@ -146,7 +171,8 @@ class Benchmark(NamedTuple):
 def table(lines: Iterable[str], benchmark: Benchmark) -> list[str]:
     """Return the lines of a Markdown table, one a toolkit; ratios are the first's to each."""
     beams = benchmark.beams
-    heads = ["toolkit", "version", "training, tokens/s", "ratio"]
+    heads = ["toolkit", "version", "parameters", "tokens an update", "each round"]
+    heads += ["training, tokens/s", "ratio"]
     heads += [head for beam in beams for head in (f"decoding, beam {beam}", "ratio")]
     rows = [heads, ["---"] * len(heads)]
     first: list[float] | None = None
@@ -156,12 +182,14 @@ def table(lines: Iterable[str], benchmark: Benchmark) -> list[str]:
         row = [toolkit, version]
         if not fault:
             try:
-                speeds = [benchmark.training(toolkit)]
+                rounds = benchmark.training(toolkit)
+                row += [benchmark.parameters(toolkit), *_rounds(rounds)]
+                speeds = [[one.speed for several in rounds for one in several]]
                 speeds += [benchmark.decoding(toolkit, beam) for beam in beams]
-            except (OSError, ToolkitsError) as error:
+            except (OSError, ToolkitsError, ValueError) as error:
                 fault = str(error)
         if fault:
-            row += [fault, *[""] * (len(heads) - 3)]
+            row = [toolkit, version, fault, *[""] * (len(heads) - 3)]
         else:
             medians = [median(some) for some in speeds]
             first = first or medians
@@ -169,6 +197,13 @@ def table(lines: Iterable[str], benchmark: Benchmark) -> list[str]:
                 row += [_spread(some), f"{ours / median(some):.2f}"]
         rows.append(row)
     return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def _rounds(rounds: list[list[Interval]]) -> list[str]:
+    """Return target tokens an update, if they are known, and the median speed of each round."""
+    sizes = [one.tokens for several in rounds for one in several if one.tokens is not None]
+    speeds = (f"{median(one.speed for one in several):,.0f}" for several in rounds)
+    return [f"{sum(sizes) / len(sizes):,.0f}" if sizes else "", " ".join(speeds)]
 
 
 def _spread(speeds: list[float]) -> str:

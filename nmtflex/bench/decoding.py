@@ -9,6 +9,7 @@ single hypothesis; but it makes the CPU wait for a GPU before and after every pa
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import multiprocessing
@@ -35,6 +36,7 @@ from nmtflex.decoding.translator import WARM_UP
 from nmtflex.errors import DataError
 from nmtflex.evaluation.runs import common_split, facts_of, names, open_runs
 from nmtflex.ops.dispatch import form
+from nmtflex.ops.heap import give_back
 from nmtflex.ops.launch import wait_for
 
 Result = TypeVar("Result")
@@ -276,8 +278,8 @@ def in_fresh_process(function: Callable[..., Result], *arguments: Any) -> Result
         found: Result = receiver.recv()
     except EOFError as error:
         raise DataError(
-            "the process that decodes to measure its memory died, perhaps out of memory; "
-            "decode fewer at once with --batch-sentences or a smaller --beam"
+            "a process that measured memory died, perhaps out of memory; compute fewer sentences "
+            "at once with --batch-sentences, a smaller --beam or shorter --lengths"
         ) from error
     finally:
         process.terminate()
@@ -307,6 +309,22 @@ def peak_memory(device: torch.device) -> int:
 
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if platform.system() == "Darwin" else 1024 * most  # bytes there, kB elsewhere
+
+
+def working_memory(device: torch.device, work: Callable[[], object]) -> int:
+    """Return the most bytes that some work takes, beyond what the process holds before it.
+
+    Where the system cannot forget earlier peaks (only Linux and GPUs can), it is what the peak
+    grows by.
+    """
+    give_back()
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the peak
+    before = peak_memory(device)
+    work()
+    return peak_memory(device) - before
 
 
 def machine(device: torch.device) -> dict[str, Any]:

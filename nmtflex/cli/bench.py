@@ -7,19 +7,24 @@ import math
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note, print_table, write_line
+from nmtflex.cli.plot import with_ending, write_figure
 from nmtflex.config import BenchConfig, Decoding, DeviceConfig, SearchConfig
 from nmtflex.errors import OptionError
+from nmtflex.files import atomic_file, check_writable
+from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
     import torch
 
     from nmtflex.bench.attend import KernelTimes
     from nmtflex.bench.decoding import Measured, Times
+    from nmtflex.bench.growth import Growth
     from nmtflex.bench.synthetic import SyntheticRow
 
 SYNTHETIC_TAU = "1.2"  # default of --tau for --synthetic
@@ -190,12 +195,20 @@ def _plain(row: KernelTimes) -> dict[str, Any]:
 
 def _bench_synthetic(config: BenchConfig, decoding: Decoding) -> None:
     from nmtflex.bench.decoding import computing
-    from nmtflex.bench.synthetic import SEED, SyntheticTask, bench_synthetic
+    from nmtflex.bench.growth import growths
+    from nmtflex.bench.random_model import SEED
+    from nmtflex.bench.synthetic import SyntheticTask, bench_synthetic
     from nmtflex.runs.device import open_device
 
+    base = config.output
+    if base is not None:
+        from nmtflex.figures.figures import check_matplotlib
+
+        check_matplotlib()
+        check_writable(with_ending(base, ".csv"), "--output")
     wanted = SyntheticTask(
         lengths=config.source_lengths,
-        steps=50 if config.steps is None else config.steps,
+        steps=config.target_tokens,
         words=config.words or 5000,
         repeats=config.repeats,
         tau=float(decoding.threshold.tau or SYNTHETIC_TAU),
@@ -203,12 +216,20 @@ def _bench_synthetic(config: BenchConfig, decoding: Decoding) -> None:
         batch_sentences=decoding.batch.batch_sentences,
         int8=decoding.batch.int8,
         device=decoding.device,
+        training=config.growth,
     )
     place = open_device(decoding.device)
     how = computing(place, decoding.device.dtype)
-    rows = bench_synthetic(wanted, note)
+    rows = bench_synthetic(config.models(), wanted, note)
+    grown = growths(rows, wanted.tau) if config.growth else []
+    if base is not None:
+        caption = f"{_words(how)} · batches of {counted(wanted.sentences, 'sentence')}"
+        note(_write_growth(base, rows, grown, f"{caption} · beam {wanted.beam}"))
     if not config.json:
         _print_synthetic(rows, wanted.tau)
+        if grown:
+            write_line("")
+            _print_growth(grown)
         return
     settings = {
         "seed": SEED,
@@ -218,11 +239,15 @@ def _bench_synthetic(config: BenchConfig, decoding: Decoding) -> None:
         "steps": wanted.steps,
         "words": wanted.words,
     }
-    _write(config, place, {**settings, **how, "rows": [row.to_dict() for row in rows]})
+    found = {"rows": [row.to_dict() for row in rows]}
+    if grown:
+        found["growth"] = [one.to_dict() for one in grown]
+    _write(config, place, {**settings, **how, **found})
 
 
 def _print_synthetic(rows: list[SyntheticRow], tau: float) -> None:
     columns = (
+        "backbone",
         "attention",
         "source positions",
         "ms per target token",
@@ -237,6 +262,7 @@ def _print_synthetic(rows: list[SyntheticRow], tau: float) -> None:
         columns,
         [
             (
+                row.backbone,
                 f"{row.attention}, τ = {tau:g}" if row.attention == "flexible" else row.attention,
                 f"{row.length:,}",
                 f"{row.milliseconds.median:.3f}",
@@ -245,11 +271,41 @@ def _print_synthetic(rows: list[SyntheticRow], tau: float) -> None:
                 "" if row.cps is None else f"{row.cps:.2f}",
                 f"{row.encoder.median:.3f}",
                 f"{row.whole.median:.3f}",
-                f"{row.peak_memory / MEGABYTE:,.0f}",
+                f"{row.bytes.peak / MEGABYTE:,.0f}",
             )
             for row in rows
         ],
     )
+
+
+def _print_growth(grown: list[Growth]) -> None:
+    lengths = [f"t = {length:,}" for length in grown[0].lengths]
+    print_table(
+        ("backbone", "attention", "measured", *lengths, "theory", "growth"),
+        [
+            (
+                one.backbone,
+                one.attention,
+                one.quantity.name,
+                *(f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" for value in one.values),
+                one.order,
+                "" if one.power is None else f"t^{one.power:.2f}",
+            )
+            for one in grown
+        ],
+    )
+
+
+def _write_growth(base: Path, rows: list[SyntheticRow], grown: list[Growth], caption: str) -> str:
+    """Write the table and the figure; return a message."""
+    from nmtflex.bench.growth import as_csv
+    from nmtflex.figures.figures import growth
+
+    table, figure = with_ending(base, ".csv"), with_ending(base, ".png")
+    with atomic_file(table) as file:
+        file.write(as_csv(rows).encode())
+    write_figure(growth(grown, caption), figure)
+    return f"wrote {table} and {figure}"
 
 
 def _write(config: BenchConfig, place: torch.device, found: dict[str, Any]) -> None:

@@ -74,3 +74,8 @@ def write_figure(figure: Figure, path: Path) -> None:
             f"warning: {path}: no installed font has {describe_font(missing)}, drawn as boxes; "
             f"install a font that has them, or write an .svg, whose viewer chooses the font"
         )
+
+
+def with_ending(base: Path, ending: str) -> Path:
+    """Append a suffix to a path whose name may contain a dot."""
+    return base.with_name(base.name + ending)

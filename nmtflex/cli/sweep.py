@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note, print_table, write_line
-from nmtflex.cli.plot import write_figure
+from nmtflex.cli.plot import with_ending, write_figure
 from nmtflex.config import BatchConfig, DeviceConfig, SearchConfig, SweepConfig, ThresholdConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import atomic_file, check_contained, check_writable
@@ -89,18 +89,13 @@ def _write(
     from nmtflex.evaluation.sweep import as_csv
     from nmtflex.figures.figures import trade_off
 
-    table, figure = _with_ending(base, ".csv"), _with_ending(base, ".png")
+    table, figure = with_ending(base, ".csv"), with_ending(base, ".png")
     done = "replaced" if table.exists() or figure.exists() else "wrote"
     run = visible(config.run.resolve().name)
     with atomic_file(table) as file:
         file.write(as_csv(points, (run, config.split, beam)).encode())
     write_figure(trade_off(points, f"{run} · {config.split} · beam {beam}", chosen), figure)
     return f"{done} {table} and {figure}"
-
-
-def _with_ending(base: Path, ending: str) -> Path:
-    """Append a suffix to a path whose name may contain a dot."""
-    return base.with_name(base.name + ending)
 
 
 def _print(config: SweepConfig, points: list[Point], chosen: Point | None) -> None:

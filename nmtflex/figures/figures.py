@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nmtflex.errors import OptionError
 from nmtflex.figures.encoding import encoding
 from nmtflex.figures.fonts import FAMILIES, GENERIC, cover
+from nmtflex.figures.growth import growth
 from nmtflex.figures.heatmaps import attention, memory
 from nmtflex.figures.learning import learning
 from nmtflex.figures.lengths import by_length
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "attention", "by_length", "check_matplotlib", "encoding", "focus", "gate", "learning", "memory",
-    "save", "trade_off", "trade_offs",
+    "attention", "by_length", "check_matplotlib", "encoding", "focus", "gate", "growth", "learning",
+    "memory", "save", "trade_off", "trade_offs",
 ]  # fmt: skip
 
 

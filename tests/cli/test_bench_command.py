@@ -51,7 +51,7 @@ def test_two_runs(command_line, make_tiny_run, tiny_run, at_home):
     assert found["computations per step (CPS)"][0] == "3.50"
     assert found["speed relative to the first"][0] == "1.000"
     assert found["the same, min to max"][0] == "1.000 to 1.000"
-    parts = ("encoder", "attention", "recurrent cell", "output layer", "search")
+    parts = ("encoder", "embedding", "attention", "recurrent cell", "output layer", "search")
     shares = [found[f"{part}, seconds"][0] for part in parts]
     assert abs(sum(int(share.split("(")[1].rstrip("%)")) for share in shares) - 100) <= 3
     assert result.err.splitlines()[0] == f"nmtflex: {tiny_run}: counting over 3 sentences of test"
@@ -107,14 +107,14 @@ def test_synthetic(command_line, at_home):
     result = command_line("bench", *SYNTHETIC, *QUICK)
     assert result.code == 0, result.err
     head, *rows = table_of(result.out)
-    assert head[:3] == ["attention", "source positions", "ms per target token"]
-    assert [row[:2] for row in rows[1:4]] == [
-        ["flexible, τ = 1.2", "30"],
-        ["global", "5"],
-        ["global", "30"],
+    assert head[:4] == ["backbone", "attention", "source positions", "ms per target token"]
+    assert [row[:3] for row in rows[1:4]] == [
+        ["recurrent+bahdanau", "flexible, τ = 1.2", "30"],
+        ["recurrent+bahdanau", "global", "5"],
+        ["recurrent+bahdanau", "global", "30"],
     ]
-    assert [row[5] for row in rows[2:]] == ["5.00", "30.00", "64.00", "64.00"]
-    assert [row[4] for row in rows[::2]] == ["1.00"] * 3
+    assert [row[6] for row in rows[2:]] == ["5.00", "30.00", "64.00", "64.00"]
+    assert [row[5] for row in rows[::2]] == ["1.00"] * 3
 
 
 def test_json_of_synthetic(command_line, at_home):
@@ -127,6 +127,42 @@ def test_json_of_synthetic(command_line, at_home):
     row = found["rows"][1]
     assert (row["attention"], row["source_positions"], row["cps"]) == ("flexible", 30, 30.0)
     assert len(row["milliseconds_per_target_token"]["rounds"]) == 2
+
+
+GROWTH = (
+    *("--synthetic", "--growth", "--lengths", "5,20", "--beam", 2, "--batch-sentences", 3),
+    *("--backbones", "recurrent+luong,recurrent+transformer", "--mechanisms", "global"),
+)
+
+
+def test_growth(command_line, at_home, tmp_path):
+    pytest.importorskip("matplotlib")
+    base = tmp_path / "length"
+    result = command_line("bench", *GROWTH, "--output", base, *QUICK)
+    assert result.code == 0, result.err
+    _, grown = (table_of(table) for table in result.out.split("\n\n"))
+    assert grown[0] == ["backbone", "attention", "measured", "t = 5", "t = 20", "theory", "growth"]
+    assert [row[0] for row in grown[1:]] == ["recurrent+luong"] * 5 + ["recurrent+transformer"] * 5
+    # h, c and the attentional vector; keys and values of two layers, and the number of the step.
+    constant = ["decoder state, bytes per hypothesis", "3,072", "3,072", "k d", "t^0.00"]
+    linear = ["decoder state, bytes per hypothesis", "20,488", "81,928", "t k d", "t^1.00"]
+    assert (grown[4][2:], grown[9][2:]) == (constant, linear)
+    table = (tmp_path / "length.csv").read_text().splitlines()
+    assert [line.split(",")[:3] for line in table[1:]] == [
+        [backbone, "global", length]
+        for backbone in ("recurrent+luong", "recurrent+transformer")
+        for length in ("5", "20")
+    ]
+    assert (tmp_path / "length.png").read_bytes().startswith(b"\x89PNG")
+    assert str(tmp_path / "length.csv") in result.err.splitlines()[-1]
+
+
+def test_json_of_growth(command_line, at_home):
+    found = json.loads(command_line("bench", *GROWTH, "--json", *QUICK).out)
+    assert found["steps"] == 0
+    assert len(found["growth"]) == 10
+    assert {"backbone", "attention", "quantity", "order", "power"} == set(found["growth"][0])
+    assert "training_bytes_per_sentence" in found["rows"][0]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +181,17 @@ def test_json_of_synthetic(command_line, at_home):
         (["RUN", "--sentences", "0"], "--sentences must be at least 1, not 0"),
         (["--synthetic", "--steps", "1"], "--steps must be at least 2"),
         (["--synthetic", "--lengths", "1,5", "--steps", "0"], "--steps must be at least 2"),
+        (["--synthetic", "--growth", "--lengths", "1,5"], "--lengths must be at least 2"),
+        (["--synthetic", "--growth", "--steps", "5"], "--growth ... --steps 5"),
+        (["--synthetic", "--backbones", "rnn+luong"], "backbones ... transformer ... 'rnn'"),
+        (["--synthetic", "--backbones", "recurrent+gru"], "backbones ... ssru ... 'gru'"),
+        (["--synthetic", "--backbones", "recurrent"], "--backbones ... 'recurrent'"),
+        (["--synthetic", "--mechanisms", "global,"], "mechanisms ... memory ... ''"),
+        (["--synthetic", "--output", "x"], "--output x has no effect without --growth"),
+        (["--synthetic", "--growth", "--output", "no/x"], "--output no/x"),
+        (["--kernels", "--growth"], "--growth has no effect without --synthetic"),
+        (["RUN", "--backbones", "a+b"], "--backbones a+b has no effect without --synthetic"),
+        (["RUN", "--mechanisms", "x"], "--mechanisms x has no effect without --synthetic"),
         (["--kernels", "--words", "99"], "--words 99 has no effect without --synthetic"),
         (["--synthetic", "--words", "9"], "--words must be at least 20, not 9"),
         (["--synthetic", "--lengths", "9,5"], "--lengths ... at least 1 ... '9,5'"),

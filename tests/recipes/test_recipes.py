@@ -14,7 +14,7 @@ import typer
 from nmtflex.cli import app as cli
 
 FOLDER = Path(__file__).parents[2] / "recipes"
-SOURCED = {"common.sh", "aspec.sh", "fetch.sh"}  # no recipes of their own
+SOURCED = {"common.sh", "aspec.sh", "fetch.sh", "toolkits_tiny.sh"}  # no recipes of their own
 
 
 class Recipe(NamedTuple):

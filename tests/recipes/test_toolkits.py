@@ -18,6 +18,7 @@ printf '%s\\037' "$@" >> "$LOG"
 printf '\\036' >> "$LOG"
 case $1 in
   --version) echo nmtflex 1.2.3 ;;
+  preprocess) [ -z "$PREPARED" ] || cp -r "$PREPARED" "$3" ;;
   train) mkdir -p "$4"
     echo update,seconds,target_tokens,split > "$4/metrics.csv"
     echo 0,1,0,valid >> "$4/metrics.csv"
@@ -78,17 +79,18 @@ def test_a_row_for_each_installed_or_not(benchmark):
     decoding = "Total translation time (s): 0.5"
     done = benchmark(OPENNMT=benchmark.other, TRAINING=training, DECODING=decoding)
     assert done.returncode == 0, done.stderr
-    heads = "training, tokens/s | ratio | decoding, beam 1 | ratio | decoding, beam 5 | ratio |"
+    heads = "parameters | tokens an update | each round | training, tokens/s | ratio | "
+    heads += "decoding, beam 1 | ratio | decoding, beam 5 | ratio |"
     assert done.stdout.splitlines() == [
         "yardstick: 20 updates after 40, 1 rounds, 2 threads",
         "",
         f"| toolkit | version | {heads}",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-        "| nmtflex | 1.2.3 | 2,000 | 1.00 | 9,000 | 1.00 | 9,000 | 1.00 |",
-        "| fairseq |  | not installed |  |  |  |  |  |",
-        "| opennmt | 4.5 | 1,000 | 2.00 | 10 | 900.04 | 10 | 900.04 |",
-        "| eole |  | not installed |  |  |  |  |  |",
-        "| joeynmt |  | not installed |  |  |  |  |  |",
+        f"|{' --- |' * 11}",
+        "| nmtflex | 1.2.3 |  | 500 | 2,000 | 2,000 | 1.00 | 9,000 | 1.00 | 9,000 | 1.00 |",
+        f"| fairseq |  | not installed |{'  |' * 8}",
+        "| opennmt | 4.5 |  |  | 1,000 | 1,000 | 2.00 | 10 | 900.04 | 10 | 900.04 |",
+        f"| eole |  | not installed |{'  |' * 8}",
+        f"| joeynmt |  | not installed |{'  |' * 8}",
     ]
 
 
@@ -97,8 +99,8 @@ def test_one_that_fails_is_a_line_with_its_log(benchmark, tmp_path):
     assert done.returncode == 0
     log = tmp_path / "out/toolkits-yardstick/joeynmt.train.1.log"
     assert done.stdout.splitlines()[-2:] == [
-        "| nmtflex | 1.2.3 | 2,000 | 1.00 |",
-        f"| joeynmt | 4.5 | no speeds after the warm-up in {log} |  |",
+        "| nmtflex | 1.2.3 |  | 500 | 2,000 | 2,000 | 1.00 |",
+        f"| joeynmt | 4.5 | no speeds after the warm-up in {log} |  |  |  |  |",
     ]
     done = benchmark(TOOLKITS="nmtflex", NMTFLEX="true")
     log = tmp_path / "out/toolkits-yardstick/nmtflex.run.1/metrics.csv"
@@ -125,10 +127,10 @@ def test_the_program_takes_every_command(size, benchmark, tmp_path, command_line
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"SIZE": 1000}, "SIZE is yardstick or 512, not 1000"),
+        ({"SIZE": 1000}, "SIZE is yardstick, 512 or tiny, not 1000"),
         (
             {"TOOLKITS": "marian"},
-            "TOOLKITS are nmtflex, fairseq, opennmt, eole and joeynmt, not marian",
+            "TOOLKITS of SIZE=yardstick are nmtflex fairseq opennmt eole joeynmt, not marian",
         ),
     ],
 )
@@ -138,16 +140,25 @@ def test_other_settings_are_refused(settings, message, benchmark):
 
 
 def test_each_log_is_read(module):
-    fairseq = {"epoch": 1, "wps": "3903.4", "num_updates": "40"}
+    fairseq = {"epoch": 1, "wps": "3903.4", "wpb": "1703", "num_updates": "40"}
     line = f"2026 | INFO | train_inner | {json.dumps(fairseq)}\n"
-    assert module.fairseq_intervals(line + "| train | {}\n") == [(40, 3903.4)]
+    assert module.fairseq_intervals(line + "| train | {}\n") == [(40, 3903.4, 1703)]
     line = "Epoch   1, Step:       20, Batch Loss: 5.1, Acc: 0.1, Tokens per Sec:     2201, Lr"
-    assert module.joeynmt_intervals(line) == [(20, 2201.0)]
+    assert module.joeynmt_intervals(line) == [(20, 2201.0, None)]
     line = "Step 10/   30; lr: 0.001; bsz:  442/ 762/64;  39/ 67 tok/s;    114 sec;"
-    assert module.opennmt_intervals(line) == [(10, 67.0)]
+    assert module.opennmt_intervals(line) == [(10, 67.0, None)]
     text = "Translated 500 sentences (5,000 tokens) in 2.0s (250.00 sentences/s, 2500.00 tokens/s)"
     assert module.fairseq_decoding("", text) == 2500
     assert module.timed_decoding("Generation took 2.0000[sec].", "a b c\n\nd\n") == 3.5
+
+
+def test_marian_s_log_is_read(module):
+    line = "[2026] Ep. 1 : Up. {} : Sen. 4,210 : Cost 8.285 : Time {}s : {} words/s : gNorm 3.8\n"
+    log = line.format("980", "10.00", "180.50") + line.format("1,000", "20.00", "100.00")
+    # 2,000 target words in the 20 updates up to 1,000
+    assert module.marian_intervals(log)[1:] == [(1000, 100, 100)]
+    log = "[2026] Total time: 2.00000s wall\n"
+    assert module.timed_decoding(log, "a b c\n\nd\n") == 3.5
 
 
 def test_a_log_without_speeds_is_named(module, tmp_path):
@@ -166,4 +177,17 @@ def test_median_and_spread(module, tmp_path):
     (tmp_path / "opennmt.train.1.log").write_text("\n".join(lines))
     benchmark = module.Benchmark(tmp_path, warmup=20, rounds=1, beams=[])
     row = module.table(["opennmt=3.5.1"], benchmark)[-1]
-    assert row == "| opennmt | 3.5.1 | 1,500 (1,000-2,000) | 1.00 |"
+    assert row == "| opennmt | 3.5.1 |  |  | 1,500 | 1,500 (1,000-2,000) | 1.00 |"
+
+
+def test_each_round_is_shown_and_its_tokens(module, tmp_path):
+    for number, speed in ((1, 10), (2, 30), (3, 20)):
+        line = {"wps": speed, "wpb": 10 * speed, "num_updates": 40}
+        (tmp_path / f"fairseq.train.{number}.log").write_text(f"| train_inner | {json.dumps(line)}")
+    (tmp_path / "fairseq.parameters.log").write_text("1234567\n")
+    benchmark = module.Benchmark(tmp_path, warmup=20, rounds=3, beams=[])
+    row = module.table(["fairseq=1"], benchmark)[-1]
+    assert row == "| fairseq | 1 | 1,234,567 | 200 | 10 30 20 | 20 (10-30) | 1.00 |"
+    # A round that is missing is said, not left out.
+    (tmp_path / "fairseq.train.2.log").unlink()
+    assert "fairseq.train.2.log" in module.table(["fairseq=1"], benchmark)[-1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import platform
 from pathlib import Path
@@ -13,9 +12,8 @@ import pytest
 import torch
 from torch import nn
 
-from nmtflex.attention.flexible import FlexibleAttention
 from nmtflex.bench import decoding as bench
-from nmtflex.bench import stopwatch, synthetic
+from nmtflex.bench import stopwatch
 from nmtflex.bench.decoding import (
     Counts,
     Ratio,
@@ -43,7 +41,6 @@ from nmtflex.config import (
 )
 from nmtflex.decoding.search import Hypothesis
 from nmtflex.errors import DataError, OptionError, RunError
-from nmtflex.ops.linear.products import Int8
 
 CPU = torch.device("cpu")
 
@@ -64,7 +61,6 @@ def at_home(monkeypatch):
         return function(*arguments)
 
     monkeypatch.setattr(bench, "in_fresh_process", call)
-    monkeypatch.setattr(synthetic, "in_fresh_process", call)
     return asked
 
 
@@ -264,96 +260,3 @@ def test_a_processor_without_a_name(monkeypatch):
     monkeypatch.setattr(platform, "processor", lambda: "")
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert machine(CPU)["processor"] == "riscv64"
-
-
-def random_sources(lengths: list[int], steps: int = 4, **options) -> synthetic.SyntheticTask:
-    usual = {
-        "words": 500, "repeats": 2, "tau": 1.2, "beam": 2, "batch_sentences": 3, "int8": False,
-    }  # fmt: skip
-    device = DeviceConfig(threads=1)
-    return synthetic.SyntheticTask(lengths, steps, **(usual | options), device=device)
-
-
-def test_sentences_a_batch_are_those_of_the_longest():
-    assert random_sources([100, 10_000], beam=5, batch_sentences=64).sentences == 2
-    assert random_sources([10_000_000]).sentences == 1
-    assert random_sources([100]).sentences == 3
-
-
-def test_all_mechanisms_over_lengths(at_home):
-    said = []
-    wanted = random_sources([5, 90])
-    rows = synthetic.bench_synthetic(wanted, said.append)
-    assert [(row.attention, row.length) for row in rows] == [
-        (kind, length) for kind in ("flexible", "global", "memory") for length in (5, 90)
-    ]
-    flexible, short, long = rows[1], rows[2], rows[3]
-    # Within sigma sqrt(2 tau / g) = 3.3 of the focus there are 4 positions at the ends, which the
-    # focus leaves at once, and 7 (or, between two positions, 6) further in.
-    assert 5 < flexible.cps < 7
-    assert (short.cps, long.cps, rows[5].cps) == (5, 90, 64)
-    assert all(row.ratio == Ratio(1, 1, 1) for row in rows[::2])
-    assert long.ratio == ratio(long.milliseconds, short.milliseconds)
-    assert all(len(row.milliseconds.rounds) == len(row.encoder.rounds) == 2 for row in rows)
-    assert all(row.peak_memory > 50e6 for row in rows)
-    assert [length for _, _, length in at_home] == [5, 90] * 3
-    assert said[:2] == ["counting; 3 sentences a batch", "round 1 of 2"]
-
-
-@pytest.mark.parametrize("int8", [False, True])
-def test_random_models_decode_in_8_bits(int8):
-    model = synthetic.random_model(FlexibleConfig(), random_sources([7], int8=int8))
-    assert isinstance(model.output.projection.fast, Int8) == int8
-
-
-def test_every_hypothesis_lives_for_all_steps_and_the_focus_travels(monkeypatch):
-    wanted = random_sources([7], steps=4)
-    model = synthetic.random_model(FlexibleConfig(), wanted)
-    seen = []
-    attend = FlexibleAttention.forward
-
-    def note(self, query, feedback, memory, rows, state, trace=False):
-        gate = self.gate(query, feedback)
-        seen.append((len(rows), set(state[0].tolist()), set(gate.tolist())))
-        return attend(self, query, feedback, memory, rows, state, trace)
-
-    monkeypatch.setattr(FlexibleAttention, "forward", note)
-    synthetic.SyntheticSubject(model, wanted, 7).decode()
-    assert seen == [
-        (3, {0.0}, {0.5}),
-        (6, {2.0}, {0.5}),
-        (6, {4.0}, {0.5}),
-        (6, {6.0}, {0.5}),
-    ]
-
-
-def test_reading_the_source_is_not_a_token_s_time(monkeypatch):
-    wanted = random_sources([7], steps=5)
-    model = synthetic.random_model(GlobalConfig(), wanted)
-    looks = iter([10.0, 14.0, 14.75])  # begin, read, end
-    monkeypatch.setattr(bench, "time", SimpleNamespace(perf_counter=lambda: next(looks)))
-    clocked = synthetic.SyntheticSubject(model, wanted, 7).clock()
-    assert (clocked.encoder, clocked.whole) == (4, 4.75)
-    assert clocked.milliseconds == pytest.approx(750 / (3 * 5))
-
-
-def test_as_many_steps_as_the_source_has_positions():
-    wanted = random_sources([3, 6], steps=0)
-    model = synthetic.random_model(GlobalConfig(), wanted)
-    calls = []
-    [(attention, _)] = model.parts()["attention"]
-    attention.register_forward_hook(lambda *_: calls.append(1))
-    for length in wanted.lengths:
-        calls.clear()
-        synthetic.SyntheticSubject(model, wanted, length).decode()
-        assert len(calls) == length
-
-
-def test_without_a_threshold_all_positions_are_computed():
-    wanted = random_sources([9], tau=math.inf)
-    assert (
-        synthetic.SyntheticSubject(
-            synthetic.random_model(FlexibleConfig(), wanted), wanted, 9
-        ).cps()
-        == 9
-    )
