@@ -146,7 +146,12 @@ FLOAT, LONG, UNITS, LAYERS = 4, 8, 256, 2  # bytes, bytes, of a layer, of ssru a
             "flexible",
             lambda _: LONG + LAYERS * (UNITS + 8) * FLOAT,
         ),  # a focus a head
-        ("recurrent+transformer", "memory", lambda t: LONG + LAYERS * 2 * t * UNITS * FLOAT),
+        # Places, keys and values of each step; in the first one, two hypotheses were still one.
+        (
+            "recurrent+transformer",
+            "memory",
+            lambda t: LONG + LAYERS * (t * LONG + (t - 0.5) * 2 * UNITS * FLOAT),
+        ),
     ],
 )
 def test_bytes_of_the_decoder_s_state(backbone, mechanism, state):
