@@ -1,4 +1,4 @@
-"""Options of transformer encoders and of decoders of layers that do not fit are told in one line."""
+"""Options of transformer encoders and of decoders of layers that do not fit are told."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ from nmtflex.errors import OptionError
         ),
         (
             {"decoder": "ssru", "attentional": False},
-            "--attentional/--no-attentional belongs to --decoder luong, not to ssru",
+            "belongs to --decoder luong, not to ssru",
         ),
         (
             {"encoder": "recurrent", "encoder_heads": 4},
