@@ -59,8 +59,8 @@ MODEL = [
     ),
     Mutant(
         DECODER,
-        "if limits != UNLIMITED and not self.attention.gated:",
-        "if limits.tau == 0 and not self.attention.gated:",
+        "if limits.tau < math.inf and not mechanisms[0].gated:",
+        "if limits.tau == 0 and not mechanisms[0].gated:",
         "a mechanism without a penalty ignores a threshold",
         f"{CONTRACT} -k takes_no_threshold",
     ),
