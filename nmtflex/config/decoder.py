@@ -183,6 +183,10 @@ class LayeredDecoderConfig(DecoderConfig):
             faults.append(
                 f"--decoder-heads {heads} must divide --attention-size {model.attention_size}"
             )
+        if not model.attention.context_size(size):
+            faults += self.idle({"attending_layers": f"on {model.attention.in_words()}"})
+        if not self.decoder_ffn and not hasattr(model.encoder, "ffn_dropout"):
+            faults += self.idle({"ffn_dropout": "with --decoder-ffn 0"})
         return faults
 
 

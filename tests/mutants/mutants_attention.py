@@ -41,8 +41,8 @@ ATTENTION = [
     ),
     Mutant(
         FLEXIBLE,
-        "return Reach(read_source(self.score, states, mask), limits.tau)",
-        "return Reach(read_source(self.score, states, mask), 1.0 if limits.tau else 0.0)",
+        "return Reach(read_source(self.score, states, mask, keys), limits.tau)",
+        "return Reach(read_source(self.score, states, mask, keys), 1.0 if limits.tau else 0.0)",
         "every threshold is 1",
         "tests/unit/attention/test_flexible.py",
     ),

@@ -9,6 +9,7 @@ DROPOUT = "tests/unit/model/test_dropout_places.py"
 CONTRACT = "tests/unit/model/test_decoder_contract.py"
 STACK = "tests/unit/layers/test_cells.py"
 ENCODER, DECODER = "nmtflex/model/encoders/recurrent.py", "nmtflex/model/decoders/base.py"
+RECURRENT = "nmtflex/model/decoders/recurrent.py"
 BAHDANAU, LUONG = "nmtflex/model/decoders/bahdanau.py", "nmtflex/model/decoders/luong.py"
 OUTPUT = "nmtflex/layers/output.py"
 CELLS, SEQ2SEQ = "nmtflex/layers/cells.py", "nmtflex/model/seq2seq.py"
@@ -36,21 +37,21 @@ MODEL = [
         ORACLE,
     ),
     Mutant(
-        DECODER,
+        RECURRENT,
         "parts = torch.tanh(self.bridge(encoded.summary)).chunk(",
         "parts = self.bridge(encoded.summary).chunk(",
         "the decoder starts without tanh",
         ORACLE,
     ),
     Mutant(
-        DECODER,
+        RECURRENT,
         "parts = torch.tanh(self.bridge(encoded.summary)).chunk(",
         "parts = torch.tanh(self.bridge(encoded.states[:, -1])).chunk(",
         "the decoder starts from the last encoder state, not the summary",
         f"{CONTRACT} -k start",
     ),
     Mutant(
-        DECODER,
+        RECURRENT,
         "memory = self.attention.prepare(encoded.states, encoded.mask, limits)",
         "memory = self.attention.prepare(encoded.states, encoded.mask)",
         "a threshold does not reach the attention",
@@ -58,8 +59,8 @@ MODEL = [
     ),
     Mutant(
         DECODER,
-        "if limits != UNLIMITED and not self.attention.gated:",
-        "if limits.tau == 0 and not self.attention.gated:",
+        "if limits.tau < math.inf and not mechanisms[0].gated:",
+        "if limits.tau == 0 and not mechanisms[0].gated:",
         "a mechanism without a penalty ignores a threshold",
         f"{CONTRACT} -k takes_no_threshold",
     ),

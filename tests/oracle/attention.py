@@ -20,10 +20,36 @@ class Step(NamedTuple):
 
 
 class NoAttention:
-    """A context of no units."""
+    """A context of no units.
 
-    def __init__(self, weights: Weights, options: Any, states: list[Vector], longest: int) -> None:
+    Args:
+        weights: Of the mechanism.
+        options: By the names of its config.
+        states: Of which contexts are sums.
+        longest: Longest source of the training data.
+        keys: What is scored, if not the states.
+        scale: Of dot products.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        options: Any,
+        states: list[Vector],
+        longest: int,
+        keys: list[Vector] | None = None,
+        scale: float = 1.0,
+    ) -> None:
+        self.weights = weights
+        self.options = options
         self.states = states
+        self.longest = longest
+        self.keys = states if keys is None else keys
+        self.scale = scale
+        self.read()
+
+    def read(self) -> None:
+        """Prepare what the steps need."""
 
     def start(self) -> Any:
         return None
@@ -35,19 +61,14 @@ class NoAttention:
 class GlobalAttention(NoAttention):
     """Shu and Nakayama, eq. 1-3; Luong et al., eq. 8."""
 
-    def __init__(self, weights: Weights, options: Any, states: list[Vector], longest: int) -> None:
-        super().__init__(weights, options, states, longest)
-        self.weights = weights
-        self.options = options
-
     def score(self, h: Vector, s: int) -> float:
-        own, state = self.weights.under("score"), self.states[s]
+        own, key = self.weights.under("score"), self.keys[s]
         if self.options.score == "additive":
-            inside = own["query.weight"] @ h + own["states.weight"] @ state + own["query.bias"]
+            inside = own["query.weight"] @ h + own["states.weight"] @ key + own["query.bias"]
             return float(own["v"] @ np.tanh(inside))
         if self.options.score == "general":
-            return float(h @ (own["states.weight"] @ state))
-        return float(h @ state)
+            return self.scale * float(h @ (own["states.weight"] @ key))
+        return self.scale * float(h @ key)
 
     def mean(self, weights: dict[int, float], **rest: Any) -> Step:
         """Sum the states by the weights of some positions."""
@@ -125,16 +146,16 @@ class Flexible(GlobalAttention):
 class Memory(NoAttention):
     """Britz, Guan and Luong, eq. 7, 8, 11 and 12; positions and slots count from 1."""
 
-    def __init__(self, weights: Weights, options: Any, states: list[Vector], longest: int) -> None:
-        super().__init__(weights, options, states, longest)
+    def read(self) -> None:
+        weights, options = self.weights, self.options
         self.beta = weights["beta.weight"]
         self.scoring = options.decoder_scoring
-        logits: Matrix = np.array([weights["alpha.weight"] @ state for state in states])  # [S, K]
+        logits: Matrix = np.array([weights["alpha.weight"] @ key for key in self.keys])  # [S, K]
         if options.position_encoding:
-            logits = logits * self.encodings(len(states), options.K, longest)
+            logits = logits * self.encodings(len(self.keys), options.K, self.longest)
         alpha = [self.scored(row, options.encoder_scoring) for row in logits]
         self.slots = [
-            sum(a[k] * state for a, state in zip(alpha, states, strict=True))
+            sum(a[k] * state for a, state in zip(alpha, self.states, strict=True))
             for k in range(options.K)
         ]
 

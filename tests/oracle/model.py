@@ -10,6 +10,8 @@ import numpy as np
 
 from oracle.attention import MECHANISMS, Flexible, NoAttention
 from oracle.cells import State, advance, encode
+from oracle.layered import Layered, LayeredDecoder
+from oracle.layered import encode as encode_layered
 from oracle.weights import Vector, Weights
 
 PAD, BOS, EOS = 0, 2, 3
@@ -29,12 +31,12 @@ class Prediction(NamedTuple):
     """What a step gives."""
 
     log_probs: Vector  # [V]
-    running: Running
+    running: Running | Layered
     gate: float | None
 
 
 class Oracle:
-    """The model of Shu and Nakayama, of Luong et al. and of Britz et al., a sentence at a time.
+    """The models of the papers, a sentence at a time.
 
     Args:
         config: The options, by the names of ``ModelConfig``.
@@ -53,6 +55,9 @@ class Oracle:
         self.config = config
         self.weights = Weights(arrays)
         self.decoder = self.weights.under("decoder")
+        self.layered: LayeredDecoder | None = None
+        if config.decoder.kind in ("ssru", "transformer"):
+            self.layered = LayeredDecoder(config, self.decoder)
         self.longest = longest
         self.tau = tau
 
@@ -65,13 +70,22 @@ class Oracle:
         row = self.weights[name][word]
         return row if tie == "none" else row * math.sqrt(len(row))
 
-    def read(self, source: Ids) -> Running:
+    def encode(self, source: Ids) -> tuple[list[Vector], Vector]:
+        """Return the states of a sentence, and what stands for it as a whole."""
+        states, options = [self.embed("source", word) for word in source], self.config.encoder
+        if options.kind == "transformer":
+            return encode_layered(self.weights.under("encoder"), options, states)
+        for layer in range(options.encoder_layers):
+            weights = self.weights.under(f"encoder.layers.{layer}")
+            states, final = encode(weights, options.cell, states)
+        return states, final
+
+    def read(self, source: Ids) -> Running | Layered:
         """Encode a sentence, and start the decoder: each part of its state is tanh(W final + b)."""
         config = self.config
-        states = [self.embed("source", word) for word in source]
-        for layer in range(config.encoder.encoder_layers):
-            weights = self.weights.under(f"encoder.layers.{layer}")
-            states, final = encode(weights, config.encoder.cell, states)
+        states, final = self.encode(source)
+        if self.layered is not None:
+            return self.layered.start(states, final, self.longest, self.tau)
         parts = np.tanh(self.decoder["bridge.weight"] @ final + self.decoder["bridge.bias"])
         num_parts = 2 if config.decoder.cell == "lstm" else 1
         by_layer = parts.reshape(
@@ -82,7 +96,7 @@ class Oracle:
         attention = mechanism(weights, config.attention, states, self.longest)
         if isinstance(attention, Flexible):
             attention.tau = self.tau
-        fed = np.zeros(self.fed_size(2 * config.encoder.encoder_size))
+        fed = np.zeros(self.fed_size(len(final)))
         return Running(attention, [tuple(layer) for layer in by_layer], fed, attention.start())
 
     def fed_size(self, states_size: int) -> int:
@@ -94,12 +108,11 @@ class Oracle:
             return config.decoder.decoder_size
         return 0 if config.attention.kind == "none" else states_size
 
-    def step(self, running: Running, word: int) -> Prediction:
+    def step(self, running: Any, word: int) -> Prediction:
         """Advance by the previous output word."""
         decoders = {"bahdanau": self.bahdanau, "luong": self.luong}
-        vector, running, gate = decoders[self.config.decoder.kind](
-            running, self.embed("target", word)
-        )
+        step = self.layered.step if self.layered else decoders[self.config.decoder.kind]
+        vector, running, gate = step(running, self.embed("target", word))
         return Prediction(self.log_probs(vector), running, gate)
 
     def bahdanau(self, running: Running, i: Vector) -> tuple[Vector, Running, float | None]:

@@ -26,7 +26,15 @@ from nmtflex.training.validation import Validator
 pytestmark = pytest.mark.integration
 
 
-@pytest.mark.parametrize("extra", [[], ["--accumulate", "2", "--cell", "gru"]])
+LAYERED = [
+    *("--encoder", "transformer", "--encoder-heads", "2", "--encoder-layers", "1"),
+    *("--decoder", "ssru", "--decoder-heads", "2", "--attention", "flexible"),
+    *("--encoder-ffn", "16", "--decoder-ffn", "16"),
+    *("--attention-dropout", "0.1", "--ffn-dropout", "0.1"),
+]
+
+
+@pytest.mark.parametrize("extra", [[], ["--accumulate", "2", "--cell", "gru"], LAYERED])
 def test_a_resumed_run_equals_an_unbroken_one_bit_for_bit(train, tmp_path, extra):
     assert train(tmp_path / "whole", "--updates", 20, *extra).code == 0
     for updates in (3, 9, 20):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 from oracle.model import BOS, EOS, Oracle
+from torch import nn
 
 from nmtflex.config import (
     FlexibleConfig,
@@ -64,6 +65,20 @@ AROUND = list(
     itertools.product(("lstm", "gru"), (1, 2), (1, 2), (False, True), ("none", "target", "all"))
 )
 
+LAYERED = [  # options of decoders of residual layers; 6 units
+    {"decoder_layers": 1, "decoder_heads": 1, "decoder_ffn": 0},
+    {"decoder_layers": 2, "decoder_heads": 2, "decoder_ffn": 7, "pre_norm": True},
+    {"decoder_layers": 2, "decoder_heads": 3, "decoder_ffn": 7, "tie_embeddings": "all"},
+    {"decoder_layers": 2, "decoder_heads": 2, "pre_norm": True, "attending_layers": "2"},
+    {"decoder_layers": 3, "decoder_heads": 1, "attending_layers": "1,3", "bottleneck": 5},
+]
+TRANSFORMER = {"encoder": "transformer", "encoder_size": 6, "encoder_heads": 3, "encoder_ffn": 7}
+ENCODERS = [
+    TRANSFORMER | {"encoder_layers": 1},
+    {"encoder": "recurrent", "encoder_size": 4, "cell": "lstm"},
+    TRANSFORMER | {"encoder_layers": 2},
+]
+
 
 class Case(NamedTuple):
     """A model's options, the threshold it decodes with, and a name."""
@@ -88,6 +103,33 @@ def cases() -> Iterator[Case]:
         seen.update(pairs(m, d, around))
         config = model_config(attention, decoder, *around)
         yield Case(config, tau, "-".join(map(str, (m, attention.kind, d, *around))))
+
+
+def layered_cases() -> Iterator[Case]:
+    """Every mechanism in both decoders of layers, each with other options around it."""
+    kinds = enumerate(("ssru", "transformer"))
+    for (m, (attention, tau)), (k, kind) in itertools.product(enumerate(ATTENTION), kinds):
+        shape, encoder = (2 * m + k) % len(LAYERED), (m + k) % len(ENCODERS)
+        options = {
+            "attention": attention,
+            "decoder": kind,
+            "embedding_size": 6,
+            "decoder_size": 6,
+            "attention_size": 12 if attention.has_hidden_units else 0,
+            **LAYERED[shape],
+            **ENCODERS[encoder],
+        }
+        name = "-".join(map(str, (m, attention.kind, kind, shape, options["encoder"], encoder)))
+        yield Case(ModelConfig.from_flat(**options), tau, name)
+
+
+def mixed_cases() -> Iterator[Case]:
+    """Recurrent decoders over the transformer encoder."""
+    chosen = [GlobalConfig(score="general"), FlexibleConfig(), NoneConfig()]
+    for (d, decoder), attention in itertools.product(enumerate(DECODERS), chosen):
+        sizes = {"embedding_size": 6, "decoder_size": 5, "cell": ("lstm", "gru")[d % 2]}
+        config = ModelConfig.from_flat(attention=attention, **decoder, **sizes, **ENCODERS[2])
+        yield Case(config, math.inf, f"transformer-{attention.kind}-{d}")
 
 
 def model_config(
@@ -128,6 +170,9 @@ def build(config: ModelConfig, tau: float = math.inf) -> tuple[Seq2Seq, Oracle]:
     model = build_model(config, *sizes, LONGEST).double().eval()
     for parameter in model.parameters():
         parameter.data.normal_(std=0.7)
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.weight.data += 1  # as it starts
     arrays = {name: tensor.numpy().copy() for name, tensor in model.state_dict().items()}
     return model, Oracle(config, arrays, LONGEST, tau)
 

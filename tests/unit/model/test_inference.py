@@ -28,6 +28,11 @@ ATTENTIONS = [
     NoneConfig(), GlobalConfig(), GlobalConfig(score="general"), LocalMConfig(), LocalPConfig(),
     FlexibleConfig(), FlexibleConfig(gate_feedback=False), MemoryConfig(K=3),
 ]  # fmt: skip
+LAYERED = [
+    {"decoder_heads": 2, "decoder_ffn": 24, "decoder_layers": 2},
+    {"encoder": "transformer", "encoder_size": 16, "encoder_heads": 4, "encoder_layers": 2,
+     "encoder_ffn": 24, "decoder_heads": 4, "decoder_ffn": 24, "pre_norm": True},
+]  # fmt: skip
 CASES = [
     *({"attention": attention, "decoder": decoder}
       for attention in ATTENTIONS for decoder in ("bahdanau", "luong")),
@@ -38,6 +43,9 @@ CASES = [
     {"cell": "gru", "decoder_layers": 2},
     {"bottleneck": 5},
     {"tie_embeddings": "all"},
+    *({"attention": attention, "decoder": kind} | LAYERED[number % 2]
+      for number, attention in enumerate(("none", "global", "local-p", "flexible", "memory"))
+      for kind in ("ssru", "transformer")),
 ]  # fmt: skip
 SOURCES = [[4, 5, 6, 7], [8, 9], [10, 4, 5, 6, 7, 8, 9]]
 
@@ -62,7 +70,10 @@ def test_it_decodes_the_same(options):
     assert translations(model) == before
 
 
-@pytest.mark.parametrize("options", [{}, {"decoder": "luong"}, {"cell": "gru"}], ids=str)
+FORMATS = [{}, {"decoder": "luong"}, {"cell": "gru"}, CASES[-1], CASES[-4]]
+
+
+@pytest.mark.parametrize("options", FORMATS, ids=str)
 def test_in_float64_and_in_bfloat16(options):
     model = build(options).double()
     before = translations(model)
@@ -111,6 +122,17 @@ def test_bfloat16_rounds_weights_once_and_changes_no_bit(options, monkeypatch):
     assert casts[0] == []
     tied = options.get("tie_embeddings") == "all"
     assert ("encoder.embedding.weight" if tied else "output.projection.weight") in casts[1]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("options", CASES[-10:], ids=str)
+def test_bfloat16_changes_little(options):
+    exact, rough = build(options), build(options, autocast=True)
+    source, lengths = torch.tensor([[4, 5, 6], [7, 8, 0]]), torch.tensor([3, 2])
+    target = torch.tensor([[2, 5, 6], [2, 9, 4]])
+    losses = [model.loss(source, lengths, target, target).cross_entropy for model in (exact, rough)]
+    assert losses[0] != losses[1]
+    torch.testing.assert_close(losses[1], losses[0], rtol=0.02, atol=0)
 
 
 def test_a_table_that_would_be_too_large_is_not_made(monkeypatch):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from oracle.model import Oracle
-from oracle_cases import SOURCES, TARGETS, Case, batch, build, cases
+from oracle_cases import SOURCES, TARGETS, Case, batch, build, cases, layered_cases, mixed_cases
 
 from nmtflex.attention import Limits
 from nmtflex.config import SearchConfig
@@ -18,7 +18,7 @@ from nmtflex.model.inference import make_ready
 from nmtflex.model.seq2seq import Limited
 
 MAX_LENGTH = 6  # words of a greedy translation
-CASES = list(cases())
+CASES = [*cases(), *layered_cases(), *mixed_cases()]
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

@@ -1,0 +1,124 @@
+"""The transformer encoder: what padding, a batch, dropout and a long source do to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from nmtflex.config import ModelConfig
+from nmtflex.layers.residual import Residual
+from nmtflex.model.build import build_model
+from nmtflex.model.seq2seq import Seq2Seq
+
+LENGTHS = torch.tensor([4, 1, 7, 7])
+SOURCE = torch.randint(4, 20, (4, 7), generator=torch.Generator().manual_seed(3))
+SOURCE = SOURCE * (torch.arange(7) < LENGTHS[:, None])
+UNITS = 32
+
+
+def build(**options: object) -> Seq2Seq:
+    torch.manual_seed(1)
+    sizes = {"embedding_size": UNITS, "encoder_size": UNITS, "decoder_size": UNITS}
+    small = {"encoder_layers": 2, "encoder_ffn": 24, "decoder_ffn": 24, "attention": "flexible"}
+    kinds = {"encoder": "transformer", "decoder": "ssru"}
+    return build_model(ModelConfig.from_flat(**(sizes | small | kinds | options)), 20, 20, 9)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_a_sentence_alone_is_read_as_in_its_batch(pre_norm):
+    encoder = build(pre_norm=pre_norm).double().eval().encoder
+    together = encoder(SOURCE, LENGTHS)
+    wider = encoder(nn.functional.pad(SOURCE, (0, 3)), LENGTHS)
+    for row, length in enumerate(LENGTHS.tolist()):
+        alone = encoder(SOURCE[row : row + 1, :length], LENGTHS[row : row + 1])
+        for batch in (together, wider):
+            found = batch.states[row]
+            torch.testing.assert_close(found[:length], alone.states[0], rtol=0, atol=1e-12)
+            torch.testing.assert_close(batch.summary[row], alone.summary[0], rtol=0, atol=1e-12)
+            assert not found[length:].any()
+
+
+@pytest.mark.parametrize("decoder", ["ssru", "transformer"])
+@pytest.mark.parametrize("autocast", [False, True])
+def test_every_parameter_gets_a_gradient_in_training(decoder, autocast):
+    drops = {"dropout": 0.1, "ffn_dropout": 0.1, "attention_dropout": 0.1}
+    model = build(decoder=decoder, **drops).train()
+    model.autocast = autocast
+    target = torch.randint(4, 20, (4, 6))
+    model.loss(SOURCE, LENGTHS, target, target).objective.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+        assert parameter.grad.any(), name
+
+
+@pytest.mark.parametrize("option", ["dropout", "ffn_dropout", "attention_dropout"])
+def test_each_share_is_dropped_in_its_own_places(option, monkeypatch):
+    """On embeddings with positions and sublayers; on hidden units; on weights of self-attention."""
+    shares = []
+    true_attention = nn.functional.scaled_dot_product_attention
+
+    def attend(q, k, v, mask, dropout, causal):
+        shares.append(dropout)
+        return true_attention(q, k, v, mask, dropout, causal)
+
+    monkeypatch.setattr(nn.functional, "scaled_dot_product_attention", attend)
+    only = {"dropout": 0.0, "ffn_dropout": 0.0, "attention_dropout": 0.0, option: 0.3}
+    model = build(decoder="transformer", **only).train()
+    places, dropped = {}, {}
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Dropout):
+            places[name] = (
+                "ffn_dropout"
+                if "feed_forward.dropout" in name and ("around" not in name)
+                else "dropout"
+            )
+
+            def watch(_, inputs, result, name=name):
+                real = inputs[0] != 0
+                dropped[name] = (result[real] == 0).double().mean().item()
+
+            module.register_forward_hook(watch)
+    target = torch.randint(4, 20, (4, 6))
+    model.loss(SOURCE, LENGTHS, target, target)
+    assert set(shares) == {only["attention_dropout"]}
+    del places["output.dropout"]  # has an option of its own
+    residuals = sum(isinstance(module, Residual) for module in model.modules())
+    assert list(places.values()).count("dropout") == residuals + 2
+    for name, own in places.items():
+        assert dropped[name] == pytest.approx(only[own], abs=0.1), name
+
+
+MEASURE = """
+import resource, torch
+from nmtflex.config import ModelConfig
+from nmtflex.model.build import build_model
+torch.set_num_threads(1)
+config = ModelConfig.from_flat(encoder="transformer", decoder="ssru", encoder_layers=2)
+model = build_model(config, 20, 20, 10).eval()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+with torch.no_grad():
+    lengths = torch.tensor([10_000, 9_000])
+    source = torch.ones(2, 10_000).long() * (torch.arange(10_000) < lengths[:, None])
+    assert bool(torch.isfinite(model.encoder(source, lengths).states).all())
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3)
+"""
+
+
+@pytest.mark.slow
+def test_sources_of_10_000_tokens_take_little_memory():
+    """Scores of all pairs at once would be 2 x 8 heads x 10,000^2 floats, 6.4 GB."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout) < 1000  # MB
