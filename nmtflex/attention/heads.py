@@ -134,7 +134,8 @@ class Heads(nn.Module):
     def _unfold(self, parts: State) -> State:
         """Return tensors [h N, ...] as [N, h, ...]."""
         return tuple(
-            part.reshape(self.heads, -1, *part.shape[1:]).transpose(0, 1) for part in parts
+            part.reshape(self.heads, len(part) // self.heads, *part.shape[1:]).transpose(0, 1)
+            for part in parts
         )
 
     def _unfold_trace(self, trace: Trace) -> Trace:

@@ -50,12 +50,11 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
 
 def _tabulate(model: Seq2Seq) -> None:
     """Make the table of words, unless it is too large."""
-    embedding, decoder = model.target_embedding, model.decoder
-    if model.target_size * decoder.word_size > LARGEST_TABLE:
-        return
+    words = torch.arange(model.target_size, device=model.device)
     with model.precision():
-        embedded = embedding(torch.arange(model.target_size, device=model.device))
-        model.word_table = decoder.words(embedded)
+        width = sum(part.shape[1] for part in model.words(words[:1]))
+        if len(words) * width <= LARGEST_TABLE:
+            model.word_table = model.words(words)
 
 
 def _quantized(model: Seq2Seq) -> set[nn.Module]:

@@ -71,8 +71,6 @@ class BahdanauDecoder(RecurrentDecoder):
     ) -> None:
         super().__init__(stack, attention, summary_size, size, size)
         self.deep = deep
-        if deep is not None:
-            self.word_size += deep.words.out_features
 
     def words(self, embedded: Tensor) -> Words:
         """Return the words' side of the gates and of the deep output."""

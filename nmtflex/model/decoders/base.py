@@ -49,16 +49,14 @@ class Decoder(nn.Module, ABC):
     Args:
         size: D.
         output_size: O, units of the vector that predicts a word.
-        word_size: G, units that a word contributes to a step besides the mechanism's feedback.
     """
 
     heads = 1  # of each attending layer
 
-    def __init__(self, size: int, output_size: int, word_size: int) -> None:
+    def __init__(self, size: int, output_size: int) -> None:
         super().__init__()
         self.size = size
         self.output_size = output_size
-        self.word_size = word_size
 
     @abstractmethod
     def mechanisms(self) -> list[Attention]:

@@ -112,7 +112,7 @@ class LayeredDecoder(Decoder):
         pre_norm: bool,
         dropout: float,
     ) -> None:
-        super().__init__(size, size, size)
+        super().__init__(size, size)
         self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(size) if pre_norm else None
         self.dropout = Dropout(dropout)

@@ -32,7 +32,7 @@ class RecurrentDecoder(Decoder):
     def __init__(
         self, stack: Stack, attention: Attention, summary_size: int, size: int, output_size: int
     ) -> None:
-        super().__init__(size, output_size, stack.embedding_gates.out_features)
+        super().__init__(size, output_size)
         self.stack = stack
         self.attention = attention
         self.bridge = Linear(summary_size, stack.state_size * size)
