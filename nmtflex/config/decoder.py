@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from nmtflex.config.attention import NoneConfig
 from nmtflex.config.base import MOST_UNITS, Kinds, Opt, Variant
 from nmtflex.config.shared import increasing
 from nmtflex.config.transformer import (
@@ -175,16 +174,12 @@ class LayeredDecoderConfig(DecoderConfig):
             *heads_fault("--decoder-heads", heads, "--decoder-size", size),
             *size_fault(f"--decoder {self.kind}", "--decoder-size", size, model.embedding_size),
         ]
-        if self.attending_layers and isinstance(model.attention, NoneConfig):
-            faults.append(
-                f"--attending-layers {self.attending_layers} has no effect with --attention none"
-            )
         if model.attention_size % heads:
             faults.append(
                 f"--decoder-heads {heads} must divide --attention-size {model.attention_size}"
             )
         if not model.attention.context_size(size):
-            faults += self.idle({"attending_layers": f"on {model.attention.in_words()}"})
+            faults += self.idle({"attending_layers": f"with {model.attention.in_words()}"})
         if not self.decoder_ffn and not hasattr(model.encoder, "ffn_dropout"):
             faults += self.idle({"ffn_dropout": "with --decoder-ffn 0"})
         return faults

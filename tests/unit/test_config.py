@@ -389,10 +389,3 @@ def test_a_number_that_no_option_takes(value):
         ModelConfig.from_dict({"dropout": [value]})
     with pytest.raises(OptionError, match=r"option 'attention' needs a kind .*, not "):
         ModelConfig.from_dict({"attention": value})
-
-
-def test_layers_that_attend_to_nothing():
-    with pytest.raises(
-        OptionError, match="--attending-layers 1 has no effect with --attention none"
-    ):
-        ModelConfig.from_flat(attention="none", decoder="ssru", attending_layers="1")

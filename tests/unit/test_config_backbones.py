@@ -54,7 +54,7 @@ from nmtflex.errors import OptionError
         ),
         (
             {"decoder": "ssru", "attention": "none", "attending_layers": "1"},
-            "--attending-layers 1 has no effect on --attention none",
+            "--attending-layers 1 has no effect with --attention none",
         ),
         (
             {"decoder": "ssru", "decoder_ffn": 0, "ffn_dropout": 0.2},

@@ -193,7 +193,7 @@ class Recorder:
 
     def __init__(self, model):
         self.model = model
-        self.device = model.device
+        self.device, self.attending = model.device, model.attending
         self.encode = model.encode
         self.encoding_computations = model.encoding_computations
         self.log_probs, self.best_words = model.log_probs, model.best_words

@@ -154,9 +154,9 @@ def test_an_ssru_is_the_paper_s():
                 candidate = sum(a * b for a, b in zip(w[unit], inputs, strict=True))
                 c[unit] = forget * c[unit] + (1 - forget) * candidate
                 expected[row, step, unit] = max(0.0, c[unit])
-    found = layer.sequence(x, layer.start(x[:, 0]))
+    cache, state = layer.start(x[:, 0])
+    found = layer.sequence(x, state)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
-    state = layer.start(x[:, 0])
     for step in range(7):
-        y, state = layer.step(x[:, step], state)
+        y, state = layer.step(x[:, step], cache, state)
         torch.testing.assert_close(y, expected[:, step], rtol=0, atol=1e-12)

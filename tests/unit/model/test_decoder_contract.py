@@ -77,6 +77,7 @@ CASES = [
     )
     for kind in KINDS
     for options, attention in itertools.product(settings(kind), ATTENTIONS)
+    if not (options.get("attending_layers") and attention.kind == "none")  # refused
 ]
 LAYERS = [config for config in CASES if config.decoder.heads]
 CELLULAR = [config for config in CASES if not config.decoder.heads]
