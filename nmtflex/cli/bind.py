@@ -150,7 +150,7 @@ def _parameters_of(group: type[Config]) -> list[inspect.Parameter]:
             found[name] = _parameter(name, choice, option, default.kind or None, panel)
         for key, owners in plain.owners().items():
             inner, own = options_of(kinds[owners[0]])[key]
-            if (usual := default_of(kinds[owners[0]], key)) is not None:
+            if (usual := default_of(kinds[owners[0]], key)) not in (None, ""):
                 own = dataclasses.replace(own, help=f"{own.help} (default {usual})")
             own_panel = f"{name.capitalize()}: {', '.join(owners)}"
             own_panel = panel if key in plain.common() else own_panel

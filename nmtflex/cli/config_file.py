@@ -76,7 +76,8 @@ def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]
     Args:
         context: Context of the command, which knows the source of each value.
         group: Options with the names of those they replace. A different kind replaces all options
-            of the previous kind except those that every kind has, or another family's kind.
+            of the previous kind except those that every kind has, or another family's kind;
+            units of layers go too where they follow from an embedding's.
         values: Values of the group by name; changed in place.
 
     Raises:
@@ -91,7 +92,8 @@ def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]
         others: Iterable[str] = option.replaces
         if is_kind(plain, Variant):
             kept = {key for one in kinds if one != name for key in options_of(kinds[one])}
-            others = [one for one in plain.owners() if one not in kept.union(plain.common())]
+            kept |= plain.common() - kinds[name].usual(kinds, values).keys()
+            others = [one for one in plain.owners() if one not in kept]
         replaced = []
         for other in others:
             there = source_of(context, other)

@@ -13,10 +13,13 @@ import typer
 from nmtflex.cli.config_file import Fields, Origin, RunReader, read_options, remember, source_of
 from nmtflex.config import (
     Config,
+    DecoderConfig,
     DeviceConfig,
+    EncoderConfig,
     LoopConfig,
     ModelConfig,
     TrainConfig,
+    Variant,
     is_kind,
     options_of,
     upgraded,
@@ -91,6 +94,23 @@ def _read(command: str, sections: dict[str, type[Config]], path: Path) -> dict[s
             for name, value in values.items()
             if name in known and value is not None and name != "run"
         }
+    return _without_usual_sizes(found)
+
+
+def _without_usual_sizes(options: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the units of layers that follow from those of an embedding.
+
+    So a preset or a flag of another embedding size is compared with the run as a whole.
+    """
+    families: dict[str, type[Variant]] = {"encoder": EncoderConfig, "decoder": DecoderConfig}
+    found = dict(options)
+    for family, variants in families.items():
+        values = found.get(family)
+        if isinstance(values, dict) and (kind := variants.variants().get(values.get("kind", ""))):
+            usual = kind.usual({}, found).items()
+            found[family] = {
+                key: value for key, value in values.items() if (key, value) not in usual
+            }
     return found
 
 

@@ -50,7 +50,7 @@ from nmtflex.config.decoding import (
     SweepConfig,
     ThresholdConfig,
 )
-from nmtflex.config.encoder import RecurrentEncoderConfig, TransformerEncoderConfig
+from nmtflex.config.encoder import EncoderConfig, RecurrentEncoderConfig, TransformerEncoderConfig
 from nmtflex.config.finetuning import AverageConfig, FinetuneConfig
 from nmtflex.config.model import ModelConfig
 from nmtflex.config.old_runs import upgraded

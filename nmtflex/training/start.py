@@ -158,7 +158,8 @@ def _check_corpus(options: Options, corpus: PreparedCorpus) -> None:
     if options.model.tie_embeddings == "all" and source.tokens != target.tokens:
         raise OptionError(
             f"--tie-embeddings all needs one vocabulary for both sides, and {corpus.folder} has "
-            f"two ({len(source)} and {len(target)} entries); preprocess with --joint"
+            f"two ({len(source)} and {len(target)} entries); preprocess with --joint, "
+            "or share the target's with --tie-embeddings target"
         )
 
 

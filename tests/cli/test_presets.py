@@ -80,11 +80,11 @@ def test_flag_over_file_over_preset(options_of, tmp_path):
 def test_another_kind_drops_the_options_of_the_presets_kind(options_of, tmp_path):
     path = write(tmp_path / "mine.toml", 'decoder = "luong"\n')
     for given in (["--decoder", "luong"], ["--config", path]):
-        found, note = options_of("--preset", "base", *given)
-        assert (found["decoder"]["kind"], found["decoder"]["decoder-size"]) == ("luong", 512)
+        found, note = options_of("--preset", "tiny", *given)
+        assert (found["decoder"]["kind"], found["decoder"]["decoder-size"]) == ("luong", 256)
         assert found["attention"]["score"] == "additive"
         assert note.count("\n") == 1
-        for part in ("--decoder luong", "decoder-heads and decoder-ffn", "--preset base"):
+        for part in ("--decoder luong", "decoder-heads and decoder-ffn", "--preset tiny"):
             assert part in note
 
 
@@ -97,14 +97,20 @@ def test_a_kind_of_the_file_and_one_of_the_preset_are_reported_apart(options_of,
     assert [line for line in err.splitlines() if "encoder-ffn" in line and "tiny" in line]
 
 
+@pytest.mark.parametrize("name", ["base", "small", "tiny"])
+def test_layers_have_as_many_units_as_an_embedding(options_of, name):
+    found, _ = options_of("--preset", name, "--embedding-size", "128")
+    assert (found["encoder"]["encoder-size"], found["decoder"]["decoder-size"]) == (128, 128)
+
+
 def test_a_size_that_does_not_go_with_the_preset(command_line):
     message = complaint(
-        command_line, "train", "d", "--run", "r", "--preset", "tiny", "--embedding-size", "128"
+        command_line, "train", "d", "--run", "r", "--preset", "tiny", "--encoder-size", "128"
     )
-    assert "--embedding-size 256" in message
+    assert "--embedding-size 128" in message
     _, sets, flags = message.partition("; --preset tiny sets ")
     assert sets
-    assert {"--encoder-size", "--decoder-size"} < set(flags.split(", "))
+    assert {"--encoder", "--embedding-size"} == set(flags.split(", "))
 
 
 def test_an_unknown_preset(command_line):

@@ -10,7 +10,7 @@ from small_trainings import make_prepared
 pytestmark = pytest.mark.integration
 
 FLAGS = (
-    *("--preset", "tiny", "--embedding-size", 8, "--encoder-size", 8, "--decoder-size", 8),
+    *("--preset", "tiny", "--embedding-size", 8),
     *("--encoder-layers", 1, "--encoder-ffn", 8, "--decoder-ffn", 8, "--batch-sentences", 50),
     *("--accumulate", 1, "--warmup", 2, "--valid-beam", 1, "--threads", 1, "--device", "cpu", "-q"),
 )
@@ -41,5 +41,11 @@ def test_a_training_with_a_preset_resumes(command_line, tmp_path):
     assert train("-q", "--updates", 4) == ""
     assert effective() == options | {"updates": 4}
     message = train("--preset", "small", "--warmup", 3, "-q")
-    for part in ("--dropout was 0.1, not 0.3", "--warmup was 2, not 3", "--encoder-heads"):
+    for part in (
+        "--embedding-size was 8, not 256",
+        "--encoder-size was 8",
+        "--dropout was 0.1, not 0.3",
+        "--warmup was 2, not 3",
+        "--encoder-heads",
+    ):
         assert part in message
