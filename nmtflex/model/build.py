@@ -60,10 +60,12 @@ def build_model(
     width, tie = config.embedding_size, config.tie_embeddings
     if tie == "all" and source_size != target_size:
         raise ValueError(f"one embedding for vocabularies of {source_size} and {target_size}")
-    target_embedding = Embedding(target_size, width, tied=tie != "none")
+    residual = isinstance(config.decoder, LayeredDecoderConfig)
+    target_embedding = Embedding(target_size, width, scaled=residual or tie != "none")
     source_embedding = target_embedding
     if tie != "all":
-        source_embedding = Embedding(source_size, width, tied=False)
+        residual = isinstance(config.encoder, TransformerEncoderConfig)
+        source_embedding = Embedding(source_size, width, scaled=residual)
     encoder = _build_encoder(config, source_embedding)
     tied = None if tie == "none" else target_embedding
     decoder = _build_decoder(config, encoder.size, source_length)
