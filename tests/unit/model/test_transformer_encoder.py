@@ -113,7 +113,12 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3)
 
 @pytest.mark.slow
 def test_sources_of_10_000_tokens_take_little_memory():
-    """Scores of all pairs at once would be 2 x 8 heads x 10,000^2 floats, 6.4 GB."""
+    """Scores of all pairs at once would be 2 x 8 heads x 10,000^2 floats, 6.4 GB.
+
+    Of one head of one sentence they would be 400 MB. Linear in the tokens are the hidden units of a
+    feed-forward layer, before and after ReLU: 2 x 78 MB; or queries, keys and values in two
+    layouts: 58 + 61 MB. With residuals and norms some 320 MB are in use.
+    """
     done = subprocess.run(
         [sys.executable, "-c", MEASURE],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
@@ -121,4 +126,4 @@ def test_sources_of_10_000_tokens_take_little_memory():
         text=True,
         check=True,
     )
-    assert float(done.stdout) < 1000  # MB
+    assert float(done.stdout) < 500  # MB
