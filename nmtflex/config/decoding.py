@@ -155,8 +155,9 @@ class BatchConfig(Config):
     int8: Annotated[
         bool,
         Opt(
-            "CPU: compute the matrix products of the output layer and the recurrent cells in "
-            "8-bit integers, with one scale per row: faster, but rounded."
+            "CPU: compute the matrix products of the output layer, the recurrent cells and the "
+            "transformer and SSRU layers in 8-bit integers, with one scale per row: faster, but "
+            "rounded."
         ),
     ] = False
 
