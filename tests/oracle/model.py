@@ -62,13 +62,13 @@ class Oracle:
         self.tau = tau
 
     def embed(self, side: str, word: int) -> Vector:
-        """Look a word up; rows that also serve the output layer are sqrt(E) times as large."""
-        tie = self.config.tie_embeddings
-        name = "target_embedding.weight"
+        """Look a word up; rows of output and residual layers are sqrt(E) times as large."""
+        tie, name = self.config.tie_embeddings, "target_embedding.weight"
+        scaled = tie != "none" or self.config.decoder.kind in ("ssru", "transformer")
         if side == "source" and tie != "all":
-            return self.weights["encoder.embedding.weight"][word]
+            name, scaled = "encoder.embedding.weight", self.config.encoder.kind == "transformer"
         row = self.weights[name][word]
-        return row if tie == "none" else row * math.sqrt(len(row))
+        return row * math.sqrt(len(row)) if scaled else row
 
     def encode(self, source: Ids) -> tuple[list[Vector], Vector]:
         """Return the states of a sentence, and what stands for it as a whole."""
