@@ -124,7 +124,10 @@ class BenchConfig(Config):
         ),
     ] = False
     output: Annotated[
-        Path | None, Opt("Write the table of --growth to OUTPUT.csv and a figure to OUTPUT.png.")
+        Path | None,
+        Opt(
+            "Write the table of --growth to OUTPUT.csv and a figure to OUTPUT.png.", also=("--out",)
+        ),
     ] = None
     json: Annotated[
         bool,
