@@ -102,8 +102,8 @@ class Heads(nn.Module):
         seen = self.mechanism(queries, words, memory.inner, rows, folded, trace)
         context, *parts = self._unfold((seen.context, *seen.state))
         gate = None if seen.gate is None else seen.gate.view(self.heads, -1).mean(0)
-        shown = None if seen.trace is None else self._unfold_trace(seen.trace)
-        return Glimpse(self.output(context.flatten(1)), tuple(parts), gate, shown)
+        looked = None if seen.trace is None else self._unfold_trace(seen.trace)
+        return Glimpse(self.output(context.flatten(1)), tuple(parts), gate, looked)
 
     def sequence(
         self, queries: Tensor, feedback: Tensor, memory: HeadMemory, state: State

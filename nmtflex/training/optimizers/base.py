@@ -6,6 +6,7 @@ same numbers bit for bit.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -17,7 +18,7 @@ from nmtflex.training.moving_average import MovingAverage
 State = dict[str, Tensor]  # of one weight, by name
 
 
-class Optimizer:
+class Optimizer(ABC):
     """Base class: the weights, their state and their moving average.
 
     Args:
@@ -53,10 +54,10 @@ class Optimizer:
         for (rate, decay), grads in groups.items():
             self.update(grads, rate, decay)
 
+    @abstractmethod
     def update(self, grads: dict[Tensor, Tensor], rate: float, weight_decay: float) -> None:
         """Update weights, each with its gradient, at one rate and weight decay."""
-        raise NotImplementedError
 
+    @abstractmethod
     def first_state(self, weight: Tensor) -> State:
         """Return the state of a weight that was never updated."""
-        raise NotImplementedError
