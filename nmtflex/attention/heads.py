@@ -98,8 +98,7 @@ class Heads(nn.Module):
             firsts = torch.arange(self.heads, device=rows.device) * memory.sentences
             rows = (firsts.unsqueeze(1) + rows).flatten()  # ascending, as the mechanisms like it
         words = feedback.repeat(self.heads, 1)
-        folded = tuple(part.transpose(0, 1).flatten(0, 1) for part in state)
-        seen = self.mechanism(queries, words, memory.inner, rows, folded, trace)
+        seen = self.mechanism(queries, words, memory.inner, rows, self._fold_state(state), trace)
         context, *parts = self._unfold((seen.context, *seen.state))
         gate = None if seen.gate is None else seen.gate.view(self.heads, -1).mean(0)
         looked = None if seen.trace is None else self._unfold_trace(seen.trace)
@@ -113,10 +112,9 @@ class Heads(nn.Module):
         Returns:
             Contexts [B, T, D] and the mean gates of the heads [B, T].
         """
-        folded = tuple(part.transpose(0, 1).flatten(0, 1) for part in state)
         words = feedback.repeat(self.heads, 1, 1)
         contexts, gates = self.mechanism.sequence(
-            self._fold_steps(self.query(queries)), words, memory.inner, folded
+            self._fold_steps(self.query(queries)), words, memory.inner, self._fold_state(state)
         )
         (contexts,) = self._unfold((contexts,))  # [B, h, T, D / h]
         if gates is not None:
@@ -130,6 +128,10 @@ class Heads(nn.Module):
     def _fold_steps(self, x: Tensor) -> Tensor:
         """Return [B, T, D] as [h B, T, D / h]."""
         return x.view(*x.shape[:2], self.heads, -1).permute(2, 0, 1, 3).flatten(0, 1)
+
+    def _fold_state(self, parts: State) -> State:
+        """Return tensors [N, h, ...] as [h N, ...]."""
+        return tuple(part.transpose(0, 1).flatten(0, 1) for part in parts)
 
     def _unfold(self, parts: State) -> State:
         """Return tensors [h N, ...] as [N, h, ...]."""

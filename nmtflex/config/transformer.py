@@ -35,8 +35,9 @@ def heads_fault(flag: str, heads: int, size_flag: str, size: int) -> list[str]:
     """Return a fault if heads do not divide the units of a layer."""
     if size % heads == 0:
         return []
-    fitting = [count for count in range(1, size + 1) if size % count == 0]
-    near = min(fitting, key=lambda count: abs(count - heads))
+    # Outwards from the number given, since a size may have nine digits.
+    around = (count for away in range(heads) for count in (heads - away, heads + away))
+    near = next(count for count in around if size % count == 0)
     return [f"{flag} {heads} must divide {size_flag} {size}; use {flag} {near}"]
 
 
