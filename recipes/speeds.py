@@ -12,19 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-
-def parameters(run: Path) -> int:
-    """Return the number of a run's weights, from the header of its best checkpoint."""
-    with (run / "checkpoints" / "best.safetensors").open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    count = 0
-    for name, tensor in header.items():
-        if name != "__metadata__":
-            size = 1
-            for length in tensor["shape"]:
-                size *= length
-            count += size
-    return count
+from parameters import of_nmtflex
 
 
 def rows(benchmarks: list[list[dict[str, Any]]]) -> list[list[str]]:
@@ -33,7 +21,8 @@ def rows(benchmarks: list[list[dict[str, Any]]]) -> list[list[str]]:
     for several in zip(*benchmarks, strict=True):
         path = Path(several[0]["run"])
         speeds = [f"{one['target_tokens_per_second']:,.0f}" for one in several]
-        found.append([several[0]["name"], f"{parameters(path):,}", *speeds])
+        count = sum(of_nmtflex(path / "checkpoints" / "best.safetensors"))
+        found.append([several[0]["name"], f"{count:,}", *speeds])
     return found
 
 
