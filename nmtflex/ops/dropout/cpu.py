@@ -16,11 +16,11 @@ from torch.autograd.function import once_differentiable
 from nmtflex.ops.dropout import loops, reference
 from nmtflex.ops.threads import run_rows
 
-FORMATS = (torch.float32, torch.float64)
+FORMATS = (torch.float32, torch.float64, torch.bfloat16)
 
 
 def dropout(x: Tensor, p: float) -> Tensor:
-    """Drop a share p; see ``nmtflex.ops.dropout``. bfloat16 goes to the reference."""
+    """Drop a share p; see ``nmtflex.ops.dropout``."""
     if x.dtype not in FORMATS or not x.numel():
         return reference.dropout(x, p)
     return _Dropout.apply(x, p, int(torch.empty((), dtype=torch.long).random_()))  # type: ignore[no-untyped-call]
@@ -42,6 +42,8 @@ def _dropped(x: Tensor, p: float, seed: int) -> Tensor:
     """Return x / (1 - p) with 0 where seed and place say so."""
     x = x.detach().contiguous()
     left = torch.empty_like(x)
-    arrays = x.view(-1).numpy(), left.view(-1).numpy()
-    run_rows(loops.drop, x.numel(), x.numel(), *arrays, p, seed)
+    loop, flat = loops.drop, (x.view(-1), left.view(-1))
+    if x.dtype == torch.bfloat16:  # which numpy does not have: its bits
+        loop, flat = loops.drop_bfloat16, tuple(part.view(torch.uint16) for part in flat)
+    run_rows(loop, x.numel(), x.numel(), *(part.numpy() for part in flat), p, seed)
     return left

@@ -23,13 +23,15 @@ def drawn(place, seed):
     return mixed(mixed((place * 0x9E3779B9 + seed) % BITS) ^ (seed >> 32))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("seed", [0, 7, 2**32 + 5, 2**63 - 1])
 def test_what_is_dropped_follows_from_seed_and_place(dtype, seed):
     torch.manual_seed(1)
     x, p = torch.randn(9, 23, dtype=dtype), 0.3
     kept = torch.tensor([drawn(place, seed) >= int(p * BITS) for place in range(x.numel())])
-    torch.testing.assert_close(_dropped(x, p, seed), x * kept.view(x.shape) / (1 - p))
+    scale = torch.tensor(1 / (1 - p), dtype=torch.promote_types(dtype, torch.float32))
+    expected = (x * kept.view(x.shape) * scale).to(dtype)
+    torch.testing.assert_close(_dropped(x, p, seed), expected)
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
@@ -72,8 +74,17 @@ def test_the_same_state_of_the_generator_drops_the_same_at_any_number_of_threads
     assert not torch.equal(*found[0])
 
 
-def test_what_is_broken_stays_in_sight():
-    assert Dropout(0.5)(torch.full((50,), torch.nan)).isnan().all()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_is_broken_stays_in_sight(dtype):
+    assert Dropout(0.5)(torch.full((50,), torch.nan, dtype=dtype)).isnan().all()
+
+
+def test_bfloat16_is_rounded_as_pytorch_rounds():
+    every = torch.arange(2**16, dtype=torch.int32).to(torch.uint16).view(torch.bfloat16)
+    left = _dropped(every, 0.3, 11)
+    kept = torch.tensor([drawn(place, 11) >= int(0.3 * BITS) for place in range(2**16)])
+    expected = (every.float() * torch.where(kept, torch.tensor(1 / 0.7), 0.0)).bfloat16()
+    torch.testing.assert_close(left, expected, rtol=0, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0, 0.3])
