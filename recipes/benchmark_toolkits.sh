@@ -33,7 +33,8 @@ case $SIZE in
 esac
 known="nmtflex fairseq opennmt eole joeynmt" corpus=({train,dev,test}.{en,ja})
 if [ "$SIZE" = tiny ]; then
-  known="nmtflex nmtflex-transformer marian fairseq" corpus=({train,val,test2016}.{de,en})
+  known="nmtflex nmtflex-bfloat16 nmtflex-transformer marian fairseq"
+  corpus=({train,val,test2016}.{de,en})
 fi
 need "${corpus[@]}"
 TOOLKITS=${TOOLKITS:-$known}

@@ -103,6 +103,7 @@ def timed_decoding(log: str, output: str) -> float:
 
 INTERVALS: dict[str, Callable[[str], list[Interval]]] = {
     "nmtflex": nmtflex_intervals,
+    "nmtflex-bfloat16": nmtflex_intervals,
     "nmtflex-transformer": nmtflex_intervals,
     "marian": marian_intervals,
     "fairseq": fairseq_intervals,
@@ -112,6 +113,7 @@ INTERVALS: dict[str, Callable[[str], list[Interval]]] = {
 }
 DECODING: dict[str, Callable[[str, str], float]] = {
     "nmtflex": nmtflex_decoding,
+    "nmtflex-bfloat16": nmtflex_decoding,
     "nmtflex-transformer": nmtflex_decoding,
     "fairseq": fairseq_decoding,
 }  # the others: timed_decoding

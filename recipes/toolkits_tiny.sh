@@ -3,8 +3,9 @@
 # Multi30k, German to English, Moses tokens and 8,000 joint merges: all read the same subwords with
 # the same vocabulary (prepared_text.py). Transformer encoder of 6 layers and decoder of 2, 256
 # units, 1536 in feed-forward layers, 8 heads, ReLU, norms after the sublayers, one embedding for
-# both languages and the output; dropout 0.1, label smoothing 0.1, Adam 3e-4, clip 1, float32.
-# nmtflex and Marian have SSRUs in the decoder, nmtflex-transformer and fairseq self-attention.
+# both languages and the output; dropout 0.1, label smoothing 0.1, Adam 3e-4, clip 1, float32 except
+# for nmtflex-bfloat16. nmtflex and Marian have SSRUs in the decoder, nmtflex-transformer and fairseq
+# self-attention.
 # Batches hold up to TOKENS tokens of the longer side, padding included; Marian counts source words
 # without padding. The table has the target tokens of an update. With several threads Marian
 # computes a part of each batch on each.
@@ -22,22 +23,26 @@ $NMTFLEX preprocess --out "$here/nmtflex" --source-lang de --target-lang en \
 "$PYTHON" "$RECIPES/prepared_text.py" "$here/nmtflex" "$subwords" ||
   stop "$here/nmtflex cannot be read"
 
-# train_tiny RUN DECODER
+# train_tiny RUN DECODER NUMBER_FORMAT
 train_tiny() {
   $NMTFLEX train "$here/nmtflex" --run "$1" --attention global --embedding-size 256 \
     --encoder transformer --encoder-layers 6 --encoder-size 256 --encoder-ffn 1536 \
     --encoder-heads 8 --decoder "$2" --decoder-layers 2 --decoder-size 256 --decoder-ffn 1536 \
     --decoder-heads 8 --tie-embeddings all --dropout 0.1 --label-smoothing 0.1 --lr 3e-4 --clip 1 \
     --batch-tokens "$TOKENS" --updates $total --validate-every $total --valid-beam 1 \
-    --log-every "$EVERY" --device cpu --dtype float32 --threads "$THREADS"
+    --log-every "$EVERY" --device cpu --dtype "$3" --threads "$THREADS"
 }
 prepare_nmtflex() { :; }
-train_nmtflex() { train_tiny "$1" ssru; }
+train_nmtflex() { train_tiny "$1" ssru float32; }
 count_nmtflex() {
   "$PYTHON" "$RECIPES/parameters.py" "$1/checkpoints/"update-*/weights.safetensors
 }
+prepare_nmtflex-bfloat16() { :; }
+train_nmtflex-bfloat16() { train_tiny "$1" ssru bfloat16; }
+count_nmtflex-bfloat16() { count_nmtflex "$1"; }
+decode_nmtflex-bfloat16() { decode_nmtflex "$@"; }
 prepare_nmtflex-transformer() { :; }
-train_nmtflex-transformer() { train_tiny "$1" transformer; }
+train_nmtflex-transformer() { train_tiny "$1" transformer float32; }
 count_nmtflex-transformer() { count_nmtflex "$1"; }
 decode_nmtflex-transformer() { decode_nmtflex "$@"; }
 
