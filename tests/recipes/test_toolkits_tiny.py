@@ -129,6 +129,7 @@ def test_the_same_sizes_for_all(bash, prepared, weights, tmp_path, command_line)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[4:] == [
         "| nmtflex | 1.2.3 | 17 | 500 | 3,000 | 3,000 | 1.00 |",
+        "| nmtflex-bfloat16 | 1.2.3 | 17 | 500 | 3,000 | 3,000 | 1.00 |",
         "| nmtflex-transformer | 1.2.3 | 17 | 500 | 3,000 | 3,000 | 1.00 |",
         "| marian | 4.5 | 18 | 500 | 1,500 | 1,500 | 2.00 |",
         "| fairseq | 4.5 | 10,982,656 | 480 | 1,000 | 1,000 | 3.00 |",
@@ -145,8 +146,9 @@ def test_the_same_sizes_for_all(bash, prepared, weights, tmp_path, command_line)
     encoder, decoder = ([f"{side}-{name}" for name in names] for side in ("encoder", "decoder"))
     assert [sizes(one, *encoder, *decoder) for one in ours] == [
         ["6", "256", "1536", "8", "2", "256", "1536", "8"]
-    ] * 2
-    assert [sizes(one, "decoder") for one in ours] == [["ssru"], ["transformer"]]
+    ] * 3
+    kinds = [sizes(one, "decoder", "dtype") for one in ours]
+    assert kinds == [["ssru", "float32"], ["ssru", "bfloat16"], ["transformer", "float32"]]
     names = ("layers", "embed-dim", "ffn-embed-dim", "attention-heads")
     encoder, decoder = ([f"{side}-{name}" for name in names] for side in ("encoder", "decoder"))
     assert sizes(fairseq, *encoder, *decoder) == ["6", "256", "1536", "8", "2", "256", "1536", "8"]
