@@ -13,9 +13,9 @@
 #   ROUNDS    of the decoding benchmark (3)
 #
 # DATA holds the files that small_parallel_en_ja.sh and iwslt14_de_en.sh name.
-# Full: 256 units, four transformer layers of 4 heads, two SSRU or transformer layers in the
-# decoder, or one LSTM layer (256 units a direction). Small: the first 10,000 pairs, 64 units, three
-# epochs.
+# Full: 256 units, four transformer layers of 4 heads and 512 feed-forward units, two such SSRU or
+# transformer layers in the decoder, or one LSTM layer (256 units a direction). Small: the first
+# 10,000 pairs, 64 units, three epochs.
 source "$(dirname "$0")/common.sh"
 CORPUS=${CORPUS:-enja} SEEDS=${SEEDS:-1} ROUNDS=${ROUNDS:-3}
 case $CORPUS in
@@ -32,19 +32,20 @@ case $CORPUS in
   *) stop "CORPUS is enja or iwslt14, not $CORPUS" ;;
 esac
 if small; then
-  units=64 hidden=256 length=3
+  units=64 length=3
   text+=(--max-pairs 10000)
   sizes="small: first 10,000 pairs, 64 units, three epochs"
 else
-  units=256 hidden=1024 length=${LENGTH:-$length}
+  units=256 length=${LENGTH:-$length}
   sizes="full: 256 units, $length epochs"
 fi
 name=backbones-$CORPUS
 
 prepare $name.prepared --train "$DATA/train" --test "$DATA/test" "${text[@]}"
 
-transformer=(--encoder transformer --encoder-layers 4 --encoder-heads 4 --encoder-ffn $hidden)
-layers=(--decoder-layers 2 --decoder-heads 4 --decoder-ffn $hidden)
+transformer=(--encoder transformer --encoder-layers 4 --encoder-heads 4 --pre-norm
+  --encoder-ffn $((2 * units)))
+layers=(--decoder-layers 2 --decoder-heads 4 --decoder-ffn $((2 * units)))
 backbones="recurrent-luong transformer-luong transformer-ssru transformer-transformer"
 rows="" speeds=()
 for backbone in $backbones; do
@@ -54,16 +55,16 @@ for backbone in $backbones; do
   esac
   decoder=(--decoder "${backbone#*-}")
   case $backbone in
-    *-luong) decoder+=(--score general) ;;
-    *) decoder+=("${layers[@]}") ;;
+    *-luong) decoder+=(--score general --lr 1e-3) ;;
+    *) decoder+=("${layers[@]}" --lr 2e-3) ;;
   esac
   names=""
   for seed in $SEEDS; do
     run=$name-$backbone-$seed
     train "$run" $name.prepared --attention global "${encoder[@]}" "${decoder[@]}" \
       --embedding-size $units --encoder-size $units --decoder-size $units --tie-embeddings $tie \
-      --dropout 0.2 --label-smoothing 0.1 --batch-tokens 2048 --lr 1e-3 --adam-beta2 0.98 \
-      --schedule cosine --warmup 500 --clip 1 --valid-beam 1 $(epochs $length) --seed "$seed"
+      --dropout 0.3 --label-smoothing 0.1 --batch-tokens 2048 --adam-beta2 0.98 --clip 1 \
+      --schedule cosine --warmup 500 $(epochs $length) --dtype $FAST --valid-beam 1 --seed "$seed"
     score "$run.test" "$run" --split test --beam 5 --ribes
     names+=" $run.test"
   done

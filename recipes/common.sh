@@ -85,9 +85,9 @@ table() {
   TRAINED=()
 }
 
-# epochs N: how long to train.
+# epochs N: how long to train; after --warmup, for which a trial is too short.
 epochs() {
-  if [ -n "$UPDATES" ]; then echo "--updates $UPDATES"; else echo "--epochs $1"; fi
+  if [ -n "$UPDATES" ]; then echo "--updates $UPDATES --warmup 0"; else echo "--epochs $1"; fi
 }
 
 # measure COMMAND...: its seconds and its memory.

@@ -13,8 +13,8 @@
 #   LENGTH    epochs (iwslt14 16, kftt 10)
 #
 # DATA holds the files that iwslt14_de_en.sh and kftt_en_ja.sh name.
-# Full: 256 units, four encoder and two decoder layers of 4 heads and 1,024 feed-forward units.
-# Small: the first 10,000 pairs, 64 units, three epochs.
+# Full: 256 units, four encoder and two decoder layers of 4 heads and 512 feed-forward units. Small:
+# the first 10,000 pairs, 64 units, three epochs.
 source "$(dirname "$0")/common.sh"
 CORPUS=${CORPUS:-iwslt14} SEEDS=${SEEDS:-1}
 case $CORPUS in
@@ -32,11 +32,11 @@ case $CORPUS in
   *) stop "CORPUS is iwslt14 or kftt, not $CORPUS" ;;
 esac
 if small; then
-  units=64 hidden=256 length=3 further=1 taus=0.5,1.38,inf
+  units=64 length=3 further=1 taus=0.5,1.38,inf
   text+=(--max-pairs 10000)
   sizes="small: first 10,000 pairs, 64 units, three epochs"
 else
-  units=256 hidden=1024 length=${LENGTH:-$length} further=2
+  units=256 length=${LENGTH:-$length} further=2
   taus=0.05,0.1,0.2,0.3,0.4,0.5,0.7,1,1.38,2,inf
   sizes="full: 256 units, $length epochs"
 fi
@@ -61,11 +61,11 @@ for attention in global local-p flexible memory; do
   for seed in $SEEDS; do
     run=$name-$attention-$seed
     train "$run" $name.prepared --attention $attention ${own[@]+"${own[@]}"} \
-      --encoder transformer --encoder-layers 4 --encoder-heads 4 --encoder-ffn $hidden \
-      --decoder ssru --decoder-layers 2 --decoder-heads 4 --decoder-ffn $hidden \
+      --encoder transformer --encoder-layers 4 --encoder-heads 4 --encoder-ffn $((2 * units)) \
+      --decoder ssru --decoder-layers 2 --decoder-heads 4 --decoder-ffn $((2 * units)) --pre-norm \
       --embedding-size $units --encoder-size $units --decoder-size $units --tie-embeddings $tie \
-      --dropout 0.2 --label-smoothing 0.1 --batch-tokens 2048 --lr 1e-3 --adam-beta2 0.98 \
-      --schedule cosine --warmup 500 --clip 1 --valid-beam 1 $(epochs $length) --seed "$seed"
+      --dropout 0.3 --label-smoothing 0.1 --batch-tokens 2048 --lr 2e-3 --adam-beta2 0.98 --clip 1 \
+      --schedule cosine --warmup 500 $(epochs $length) --dtype $FAST --valid-beam 1 --seed "$seed"
     score "$run.test" "$run" --split test --beam 5 --ribes
   done
   rows+="$attention | $(names $attention) |"$'\n'

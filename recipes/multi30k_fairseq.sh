@@ -2,14 +2,13 @@
 # fairseq's Transformer beside the transformer of multi30k_de_en.sh, which must have run before into
 # the same OUT: the same subwords, sizes, dropout, optimizer and schedule, scored in the same way.
 #
-#   DATA=path/to/multi30k FAIRSEQ=~/fairseq/bin/python recipes/multi30k_fairseq.sh
+#   FAIRSEQ=~/fairseq/bin/python recipes/multi30k_fairseq.sh
 #
 #   LENGTH    updates, over which the rate falls to 0 (6000); choose what fits into MINUTES
 #   MINUTES   after which the training ends in any case (60)
 #   SEEDS     of the trainings (1)
 #   THREADS   of PyTorch (2)
 source "$(dirname "$0")/common.sh"
-need test2016.{de,en}
 FAIRSEQ=${FAIRSEQ:-$PYTHON} LENGTH=${LENGTH:-6000} MINUTES=${MINUTES:-60} SEEDS=${SEEDS:-1}
 # A PyTorch newer than fairseq reads its checkpoints, which hold more than tensors.
 export OMP_NUM_THREADS=${THREADS:-2} TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1
@@ -31,7 +30,7 @@ for side in encoder decoder; do
   sizes+=(--$side-embed-dim 128 --$side-ffn-embed-dim 256 --$side-attention-heads 4
     --$side-normalize-before)
 done
-names=""
+hours=$(awk "BEGIN { print $MINUTES / 60 }")
 for seed in $SEEDS; do
   run=$here/$seed
   SECONDS=0
@@ -39,7 +38,7 @@ for seed in $SEEDS; do
     --arch transformer "${sizes[@]}" --encoder-layers 4 --decoder-layers 2 --share-all-embeddings \
     --dropout 0.3 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
     --optimizer adam --adam-betas "(0.9, 0.98)" --clip-norm 1 --lr 3e-3 --lr-scheduler cosine \
-    --warmup-updates 500 --max-update "$LENGTH" --stop-time-hours "$(awk "BEGIN { print $MINUTES / 60 }")" \
+    --warmup-updates 500 --max-update "$LENGTH" --stop-time-hours "$hours" \
     --max-tokens 2048 --required-batch-size-multiple 1 --no-epoch-checkpoints --num-workers 0 \
     --seed "$seed" --log-format json --log-interval 100 > "$run.log" 2>&1 ||
     stop "fairseq's training failed, see $run.log"
@@ -50,7 +49,18 @@ for seed in $SEEDS; do
     # H-NUMBER, score, subwords; in the order of the test set.
     sed -n 's/^H-//p' "$run.$best.generated" | sort -n | cut -f 3 | sed 's/@@ //g' |
       $NMTFLEX detokenize --tokenizer moses --lang en > "$run.$best.en"
-    $NMTFLEX eval --hypothesis "$run.$best.en" --reference "$here/reference.en" --json \
+    $NMTFLEX eval --hypothesis "$run.$best.en" --reference "$prepared/raw/test.target.txt" --json \
       > "$OUT/multi30k-fairseq-$seed.$best.json"
   done
 done
+
+# names WHICH: the scores of every seed.
+names() {
+  local seed
+  for seed in $SEEDS; do echo "multi30k-fairseq-$seed.$1"; done | xargs
+}
+
+table "fairseq's Transformer, Multi30k, test2016, beam 5 ($LENGTH updates, seeds $SEEDS)" << ROWS
+least validation loss | $(names best) |
+last update | $(names last) |
+ROWS

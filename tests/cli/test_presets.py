@@ -54,20 +54,24 @@ def test_the_yardstick(options_of):
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "ffn", "layers", "heads"),
-    [("tiny", 256, 1536, (6, 2), 8), ("base", 512, 2048, (6, 2), 8), ("small", 256, 1024, 0, 4)],
+    ("name", "size", "ffn", "layers", "heads", "schedule"),
+    [
+        ("tiny", 256, 1536, (6, 2), 8, "inverse-sqrt"),
+        ("base", 512, 2048, (6, 2), 8, "inverse-sqrt"),
+        ("small", 256, 512, (4, 2), 4, "cosine"),
+    ],
 )
-def test_transformers(options_of, name, size, ffn, layers, heads):
+def test_transformers(options_of, name, size, ffn, layers, heads, schedule):
     found, _ = options_of("--preset", name)
     encoder, decoder = found["encoder"], found["decoder"]
     assert (encoder["kind"], decoder["kind"]) == ("transformer", "ssru")
     assert {found["embedding-size"], encoder["encoder-size"], decoder["decoder-size"]} == {size}
     assert {encoder["encoder-ffn"], decoder["decoder-ffn"]} == {ffn}
     assert {encoder["encoder-heads"], decoder["decoder-heads"]} == {heads}
-    assert layers in ((encoder["encoder-layers"], decoder["decoder-layers"]), 0)
+    assert (encoder["encoder-layers"], decoder["decoder-layers"]) == layers
     assert (found["tie-embeddings"], found["label-smoothing"]) == ("all", 0.1)
     assert (found["optimizer"]["adam-beta1"], found["optimizer"]["adam-beta2"]) == (0.9, 0.98)
-    assert found["schedule"] == "inverse-sqrt"
+    assert found["schedule"] == schedule
     assert found["attention"] == {"kind": "global", "score": "dot"}
 
 

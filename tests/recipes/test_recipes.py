@@ -42,7 +42,7 @@ aspec_char = {"preprocess": 1, "train": 2, "finetune": 1, "eval": 4}
 wmt15 = {"preprocess": 1, "train": 3, "finetune": 1, "eval": 10, "tokenize": 6}
 wmt17 = {"preprocess": 4, "train": 32, "eval": 32, "bench": 4, "plot": 4}
 kftt = {"preprocess": 1, "train": 2, "finetune": 2, "sweep": 6, "eval": 7, "plot": 1}
-multi30k = {"preprocess": 1, "train": 1, "eval": 2}
+multi30k = {"preprocess": 1, "train": 2, "eval": 4}
 iwslt14 = {"preprocess": 1, "train": 4, "finetune": 1, "eval": 7}
 backbones = {"preprocess": 1, "train": 4, "eval": 4, "bench": 2}
 modern = {"preprocess": 1, "train": 4, "finetune": 2, "sweep": 1, "eval": 8}
@@ -124,6 +124,7 @@ def test_every_recipe_is_listed_and_tested():
         "benchmark_preprocess.sh",
         "benchmark_sizes.sh",
         "benchmark_toolkits.sh",
+        "multi30k_fairseq.sh",
     }
     found = {path.name for path in FOLDER.glob("*.sh")}
     assert found == RECIPES.keys() | SOURCED | others

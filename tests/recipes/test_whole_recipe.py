@@ -28,19 +28,21 @@ def test_multi30k_small_and_again(bash, tmp_path):
     first = bash(FOLDER / "multi30k_de_en.sh", NMTFLEX=program, **settings)
     assert first.returncode == 0, first.stderr
     assert "Multi30k, test2016, cased and detokenised, 13a (small: " in first.stdout
-    assert "| beam 5 | " in first.stdout
-    assert "| multi30k | 2 | " in first.stdout
+    assert "| transformer + ssru, beam 5 | " in first.stdout
+    for kind in ("recurrent", "transformer"):
+        assert f"| multi30k-{kind}-1 | 2 | " in first.stdout
     again = bash(FOLDER / "multi30k_de_en.sh", NMTFLEX=program, **settings)
     assert again.stdout == first.stdout
-    names = ("prepared", "", "test-beam1.json", "test-beam5.json")
+    runs = ("-recurrent-1", "-transformer-1")
+    scores = [f"{run}.beam{beam}.json" for run in runs for beam in (1, 5)]
     out = tmp_path / "out"
     assert again.stderr.splitlines() == [
-        f"-- {out}/multi30k{'.' * bool(name)}{name} is there" for name in names
+        f"-- {out}/multi30k{name} is there" for name in (".prepared", *runs, *scores)
     ]
     settings["UPDATES"] = 3
     other = bash(FOLDER / "multi30k_de_en.sh", NMTFLEX=program, **settings)
     assert other.returncode == 1
     assert other.stderr.splitlines()[-1] == (
-        f"multi30k_de_en.sh: {out}/multi30k was made with other settings: --updates 2, now "
+        f"multi30k_de_en.sh: {out}/multi30k-recurrent-1 was made with other settings: --updates 2, now "
         f"--updates 3; delete it, or set OUT to another folder"
     )
