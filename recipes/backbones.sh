@@ -74,7 +74,7 @@ done
 
 for beam in 1 5; do
   step --stdout "$OUT/$name.beam$beam.json" bench "${speeds[@]}" --split test --beam $beam \
-    --repeats "$ROUNDS" --json
+    --repeats "$ROUNDS" --json --output "$OUT/$name.beam$beam"
 done
 
 table "Backbones under global attention, $CORPUS, test data, beam 5 ($sizes; seeds $SEEDS)" << ROWS

@@ -11,12 +11,13 @@
 #             40 words
 #   SEEDS     of the trainings (1)
 #   LENGTH    epochs (iwslt14 16, kftt 10)
+#   ROUNDS    of the decoding benchmark (3)
 #
 # DATA holds the files that iwslt14_de_en.sh and kftt_en_ja.sh name.
 # Full: 256 units, four encoder and two decoder layers of 4 heads and 512 feed-forward units. Small:
 # the first 10,000 pairs, 64 units, three epochs.
 source "$(dirname "$0")/common.sh"
-CORPUS=${CORPUS:-iwslt14} SEEDS=${SEEDS:-1}
+CORPUS=${CORPUS:-iwslt14} SEEDS=${SEEDS:-1} ROUNDS=${ROUNDS:-3}
 case $CORPUS in
   iwslt14)
     need {train,valid,test}.{de,en}
@@ -91,6 +92,14 @@ rows+="global, further epochs | $(names more) |"$'\n'
 rows+="flexible, finetuned, tau inf | $(names under) |"$'\n'
 rows+="flexible, finetuned, tau chosen | $(names chosen) |"$'\n'
 
+first=${SEEDS%% *}
+tau=$(value "$name-under-$first.sweep" chosen.tau)
+speeds=()
+for what in global local-p memory under; do speeds+=("$OUT/$name-$what-$first"); done
+step --stdout "$OUT/$name.speed.json" bench "${speeds[@]}" --split test --beam 5 \
+  --repeats "$ROUNDS" --json --output "$OUT/$name.speed" --tau "${tau:-inf}"
+
 table "Transformer + ssru, $CORPUS, test data, beam 5 ($sizes; seeds $SEEDS)" << ROWS
 $rows
 ROWS
+"$PYTHON" "$RECIPES/speeds.py" "$OUT" $name.speed

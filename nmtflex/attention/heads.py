@@ -97,7 +97,7 @@ class Heads(nn.Module):
         if rows is not None:
             firsts = torch.arange(self.heads, device=rows.device) * memory.sentences
             rows = (firsts.unsqueeze(1) + rows).flatten()  # ascending, as the mechanisms like it
-        words = feedback.repeat(self.heads, 1)
+        words = feedback.expand(self.heads, *feedback.shape).flatten(0, 1)
         seen = self.mechanism(queries, words, memory.inner, rows, self._fold_state(state), trace)
         context, *parts = self._unfold((seen.context, *seen.state))
         gate = None if seen.gate is None else seen.gate.view(self.heads, -1).mean(0)

@@ -10,7 +10,9 @@ single hypothesis; but it makes the CPU wait for a GPU before and after every pa
 from __future__ import annotations
 
 import contextlib
+import csv
 import functools
+import io
 import math
 import multiprocessing
 import os
@@ -34,6 +36,7 @@ from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import WARM_UP
 from nmtflex.errors import DataError
+from nmtflex.evaluation.run_scores import run_bleu
 from nmtflex.evaluation.runs import common_split, facts_of, names, open_runs
 from nmtflex.ops.dispatch import form
 from nmtflex.ops.heap import give_back
@@ -88,6 +91,7 @@ class Counts(NamedTuple):
     cps: float | None  # score computations a step
     encoding: float | None  # score computations a sentence before the first step
     cps_total: float | None  # of all heads and attending layers together
+    bleu: float  # of the best translations, 0-100
 
 
 class Subject(NamedTuple):
@@ -97,6 +101,7 @@ class Subject(NamedTuple):
     name: str
     opened: Opened
     sources: list[Ids]
+    references: list[str]  # raw lines
 
 
 class Clocked(NamedTuple):
@@ -119,6 +124,14 @@ class Measured(NamedTuple):
         """Return the run's columns of a table: ``attention``, with a threshold, and ``decoder``."""
         return facts_of(self.subject.opened, self.subject.name, decoding)
 
+    @property
+    def tokens_per_second(self) -> tuple[float, float, float]:
+        """Target tokens a second: of the slowest round, by the median, of the fastest."""
+        seconds = self.clocked.seconds
+        ordered = max(seconds.rounds), seconds.median, min(seconds.rounds)
+        slowest, median, fastest = (self.counts.tokens / taken for taken in ordered)
+        return slowest, median, fastest
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON, numbers unrounded."""
         seconds, counts = self.clocked.seconds, self.counts
@@ -128,9 +141,10 @@ class Measured(NamedTuple):
             "attention": self.subject.opened.run.model_config.attention.kind,
             "tau": "inf" if (tau := self.subject.opened.tau) == math.inf else tau,
             "sentences": counts.sentences,
+            "bleu": counts.bleu,
             "target_tokens": counts.tokens,
             "seconds": seconds.to_dict(),
-            "target_tokens_per_second": counts.tokens / seconds.median,
+            "target_tokens_per_second": self.tokens_per_second[1],
             "sentences_per_second": counts.sentences / seconds.median,
             "parts": {part: times.to_dict() for part, times in self.clocked.parts.items()},
             "cps": counts.cps,
@@ -188,10 +202,10 @@ def _subjects(paths: Sequence[Path], wanted: RunsTask) -> list[Subject]:
     """
     found: list[Subject] = []
     opened = open_runs(paths, wanted.decoding)
-    lines, _ = common_split(paths, wanted.split)
+    lines, references = (part[: wanted.sentences] for part in common_split(paths, wanted.split))
     for path, name, one in zip(paths, names(paths), opened, strict=True):
         encode = one.translator.pipeline.source.encode
-        found.append(Subject(path, name, one, [encode(x) for x in lines[: wanted.sentences]]))
+        found.append(Subject(path, name, one, list(map(encode, lines)), references))
         if not any(found[-1].sources):
             raise DataError(f"{path}: no sentence of {wanted.split} has words")
     return found
@@ -204,7 +218,23 @@ def count(subject: Subject) -> Counts:
     found = translator.translate_ids(subject.sources, tally, count=1)
     made = [best[0] for best, ids in zip(found, subject.sources, strict=True) if ids]
     tokens = sum(len(best.ids) + 1 for best in made)
-    return Counts(len(made), tokens, tally.cps, tally.encoding, tally.total)
+    target = translator.pipeline.target
+    words = [target.decode_words(best[0].ids) for best in found]
+    bleu = run_bleu(target, words, subject.references).value
+    return Counts(len(made), tokens, tally.cps, tally.encoding, tally.total, bleu)
+
+
+def as_csv(measured: Sequence[Measured]) -> str:
+    """Return a table of runs with a header, numbers unrounded."""
+    columns = ("run", "attention", "tau", "sentences", "target_tokens", "bleu", "cps", "cps_total")
+    speeds = ("slowest", "median", "fastest")
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow([*columns, *(f"tokens_per_second_{speed}" for speed in speeds)])
+    for one in measured:
+        facts = one.to_dict() | {"run": one.subject.name}
+        table.writerow([*(facts[column] for column in columns), *one.tokens_per_second])
+    return text.getvalue()
 
 
 def clock_rounds(
@@ -214,7 +244,7 @@ def clock_rounds(
     seconds: list[list[float]] = [[] for _ in subjects]
     parts: list[dict[str, list[float]]] = [{} for _ in subjects]
     for number in range(repeats):
-        for place, (_, _, opened, sources) in enumerate(subjects):
+        for place, (_, _, opened, sources, _) in enumerate(subjects):
             decode = functools.partial(opened.translator.translate_ids, count=1)
             seconds[place].append(clock(opened.run.model.device, decode, sources))
             with Stopwatch(opened.run.model) as watch:

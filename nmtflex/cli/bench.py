@@ -21,6 +21,7 @@ from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
     import torch
+    from matplotlib.figure import Figure
 
     from nmtflex.bench.attend import KernelTimes
     from nmtflex.bench.decoding import Measured, Times
@@ -87,6 +88,7 @@ def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
     from nmtflex.bench.decoding import RunsTask, bench_runs, computing
     from nmtflex.evaluation.run_scores import chosen_split
 
+    _check_output(config)
     split = chosen_split(config.runs, config.split, note)
     wanted = RunsTask(split, config.sentences, config.repeats, decoding)
     measured = bench_runs(config.runs, wanted, note)
@@ -99,6 +101,14 @@ def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
         "max_length": decoding.search.max_length,
         "batch_sentences": decoding.batch.batch_sentences,
     }
+    if config.output is not None:
+        from nmtflex.bench.decoding import as_csv
+        from nmtflex.figures.figures import speed
+
+        caption = f"{split} · beam {decoding.search.beam} · {_words(how)}"
+        batches = f"batches of {counted(decoding.batch.batch_sentences, 'sentence')}"
+        figure = speed(measured, f"{caption} · {batches}")
+        note(_write_files(config.output, as_csv(measured), figure))
     if config.json:
         _write(config, place, {**search, **how, "runs": [one.to_dict() for one in measured]})
         return
@@ -122,6 +132,7 @@ def column_of(
         "decoder": f"{facts['decoder']}, {facts['beam']}",
         "computed on": _words(how),
         "sentences": f"{counts.sentences:,}",
+        "BLEU": f"{counts.bleu:.2f}",
         "target tokens": f"{counts.tokens:,}",
         "seconds, median of rounds": f"{seconds.median:.3f}",
         "seconds, min to max": f"{min(seconds.rounds):.3f} to {max(seconds.rounds):.3f}",
@@ -200,12 +211,7 @@ def _bench_synthetic(config: BenchConfig, decoding: Decoding) -> None:
     from nmtflex.bench.synthetic import SyntheticTask, bench_synthetic
     from nmtflex.runs.device import open_device
 
-    base = config.output
-    if base is not None:
-        from nmtflex.figures.figures import check_matplotlib
-
-        check_matplotlib()
-        check_writable(with_ending(base, ".csv"), "--output")
+    _check_output(config)
     wanted = SyntheticTask(
         lengths=config.source_lengths,
         steps=config.target_tokens,
@@ -222,9 +228,13 @@ def _bench_synthetic(config: BenchConfig, decoding: Decoding) -> None:
     how = computing(place, decoding.device.dtype)
     rows = bench_synthetic(config.models(), wanted, note)
     grown = growths(rows, wanted.tau) if config.growth else []
-    if base is not None:
+    if config.output is not None:
+        from nmtflex.bench.growth import as_csv
+        from nmtflex.figures.figures import growth
+
         caption = f"{_words(how)} · batches of {counted(wanted.sentences, 'sentence')}"
-        note(_write_growth(base, rows, grown, f"{caption} · beam {wanted.beam}"))
+        figure = growth(grown, f"{caption} · beam {wanted.beam}")
+        note(_write_files(config.output, as_csv(rows), figure))
     if not config.json:
         _print_synthetic(rows, wanted.tau)
         if grown:
@@ -296,16 +306,22 @@ def _print_growth(grown: list[Growth]) -> None:
     )
 
 
-def _write_growth(base: Path, rows: list[SyntheticRow], grown: list[Growth], caption: str) -> str:
-    """Write the table and the figure; return a message."""
-    from nmtflex.bench.growth import as_csv
-    from nmtflex.figures.figures import growth
+def _check_output(config: BenchConfig) -> None:
+    """Check, before anything is measured, that the files of --output can be written."""
+    if config.output is not None:
+        from nmtflex.figures.figures import check_matplotlib
 
-    table, figure = with_ending(base, ".csv"), with_ending(base, ".png")
+        check_matplotlib()
+        check_writable(with_ending(config.output, ".csv"), "--output")
+
+
+def _write_files(base: Path, text: str, figure: Figure) -> str:
+    """Write the table and the figure of --output; return a message."""
+    table, picture = with_ending(base, ".csv"), with_ending(base, ".png")
     with atomic_file(table) as file:
-        file.write(as_csv(rows).encode())
-    write_figure(growth(grown, caption), figure)
-    return f"wrote {table} and {figure}"
+        file.write(text.encode())
+    write_figure(figure, picture)
+    return f"wrote {table} and {picture}"
 
 
 def _write(config: BenchConfig, place: torch.device, found: dict[str, Any]) -> None:

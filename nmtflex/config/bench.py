@@ -19,7 +19,7 @@ LENGTHS = "100,300,1000,3000,10000"
 GROWTH_LENGTHS = "10,100,500,1000,2000"
 BACKBONE = "recurrent+bahdanau"
 MECHANISMS = ",".join(one.kind for one in (FlexibleConfig, GlobalConfig, MemoryConfig))
-OF_SYNTHETIC = ("lengths", "steps", "words", "backbones", "mechanisms", "growth", "output")
+OF_SYNTHETIC = ("lengths", "steps", "words", "backbones", "mechanisms", "growth")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +59,7 @@ class BenchConfig(Config):
             "window, over 0.4 S positions. Training, forward and backward: reference; fused; "
             "apart, with the gradient of the source computed at each step; forward alone.",
             flag="--kernels",
-            replaces=("runs", "split", "sentences", "synthetic", *OF_SYNTHETIC),
+            replaces=("runs", "split", "sentences", "synthetic", "output", *OF_SYNTHETIC),
         ),
     ] = False
     synthetic: Annotated[
@@ -126,7 +126,9 @@ class BenchConfig(Config):
     output: Annotated[
         Path | None,
         Opt(
-            "Write the table of --growth to OUTPUT.csv and a figure to OUTPUT.png.", also=("--out",)
+            "Write a table to OUTPUT.csv and a figure to OUTPUT.png: of runs their BLEU and their "
+            "target tokens per second, of --growth time and memory by length.",
+            also=("--out",),
         ),
     ] = None
     json: Annotated[
@@ -176,8 +178,8 @@ class BenchConfig(Config):
             idle |= dict.fromkeys(("split", "sentences"), f"applies to runs, not to --{instead[0]}")
         if not self.synthetic:
             idle |= dict.fromkeys(OF_SYNTHETIC, "has no effect without --synthetic")
-        elif not self.growth:
-            idle["output"] = "has no effect without --growth"
+        if instead and not self.growth:
+            idle["output"] = "has no effect without runs or --growth"
         return self._faults_of_synthetic() + self.given(idle)
 
     def _faults_of_synthetic(self) -> list[str]:

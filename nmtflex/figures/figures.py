@@ -14,6 +14,7 @@ from nmtflex.figures.growth import growth
 from nmtflex.figures.heatmaps import attention, memory
 from nmtflex.figures.learning import learning
 from nmtflex.figures.lengths import by_length
+from nmtflex.figures.speed import speed
 from nmtflex.figures.steps import focus, gate
 from nmtflex.figures.style import look
 from nmtflex.figures.tradeoff import trade_off, trade_offs
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "attention", "by_length", "check_matplotlib", "encoding", "focus", "gate", "growth", "learning",
-    "memory", "save", "trade_off", "trade_offs",
+    "memory", "save", "speed", "trade_off", "trade_offs",
 ]  # fmt: skip
 
 

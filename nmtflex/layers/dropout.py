@@ -12,6 +12,8 @@ class Dropout(nn.Dropout):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return a tensor of the shape of ``x``, with gradient."""
-        if not self.training or not 0 < self.p < 1:
+        if not self.training:
+            return x
+        if not 0 < self.p < 1:
             return super().forward(x)
         return dropout(x, self.p)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
@@ -26,8 +27,13 @@ def sinusoids(positions: Tensor, size: int, dtype: torch.dtype) -> Tensor:
         size: D; where it is odd, the last sine has no cosine.
         dtype: Format of the result.
     """
-    exact = precise(dtype)
-    half = (size + 1) // 2
-    steps = torch.arange(half, dtype=exact, device=positions.device)
-    angles = positions.unsqueeze(-1).to(exact) * torch.exp(steps * (-2 * math.log(1e4) / size))
-    return torch.cat([angles.sin(), angles.cos()[..., : size - half]], dim=-1).to(dtype)
+    angles = positions.unsqueeze(-1) * _frequencies(size, precise(dtype), positions.device)
+    return torch.cat([angles.sin(), angles.cos()[..., : size // 2]], dim=-1).to(dtype)
+
+
+@functools.lru_cache(maxsize=16)
+def _frequencies(size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return 10000^(-2 i / D) for each pair of a sine and a cosine; every step needs them."""
+    with torch.inference_mode(False):  # a training may use them later
+        steps = torch.arange((size + 1) // 2, dtype=dtype, device=device)
+        return torch.exp(steps * (-2 * math.log(1e4) / size))

@@ -6,6 +6,7 @@ vocabulary, O output units, E embedding units.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -72,9 +73,12 @@ class Seq2Seq(nn.Module):
         """Entries of the target vocabulary, V."""
         return self.target_embedding.num_embeddings
 
-    def precision(self) -> torch.autocast:
+    def precision(self) -> contextlib.AbstractContextManager[Any]:
         """Return the block in which products run in the model's format."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast)
+        kind = self.device.type
+        if not self.autocast and not torch.is_autocast_enabled(kind):
+            return contextlib.nullcontext()  # autocast's block takes as long as a small product
+        return torch.autocast(kind, torch.bfloat16, enabled=self.autocast)
 
     @property
     def gated(self) -> bool:

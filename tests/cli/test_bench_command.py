@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import json
 import math
@@ -136,6 +137,27 @@ GROWTH = (
 )
 
 
+def test_bleu_and_speed_of_runs_as_table_and_figure(
+    command_line, make_tiny_run, tiny_run, at_home, tmp_path
+):
+    pytest.importorskip("matplotlib")
+    runs = tiny_run, make_tiny_run("flexible", FlexibleConfig())
+    result = command_line("bench", *runs, "--beam", 2, "--output", tmp_path / "speed", *QUICK)
+    assert result.code == 0, result.err
+    assert str(tmp_path / "speed.csv") in result.err.splitlines()[-1]
+    assert (tmp_path / "speed.png").read_bytes().startswith(b"\x89PNG")
+    head, *rows = csv.reader((tmp_path / "speed.csv").read_text().splitlines())
+    scored = json.loads(command_line("eval", *runs, "--beam", 2, "--json").out)
+    bleu, slowest, fastest = (
+        head.index(column)
+        for column in ("bleu", "tokens_per_second_slowest", "tokens_per_second_fastest")
+    )
+    assert [row[0] for row in rows] == ["tiny", "flexible"]
+    assert [float(row[bleu]) for row in rows] == [one["bleu"] for one in scored]
+    for row in rows:
+        assert 0 < float(row[slowest]) <= float(row[slowest + 1]) <= float(row[fastest])
+
+
 def test_growth(command_line, at_home, tmp_path):
     pytest.importorskip("matplotlib")
     base = tmp_path / "length"
@@ -191,7 +213,9 @@ def test_json_of_growth(command_line, at_home):
         (["--synthetic", "--backbones", "recurrent+gru"], "backbones ... ssru ... 'gru'"),
         (["--synthetic", "--backbones", "recurrent"], "--backbones ... 'recurrent'"),
         (["--synthetic", "--mechanisms", "global,"], "mechanisms ... memory ... ''"),
-        (["--synthetic", "--output", "x"], "--output x has no effect without --growth"),
+        (["--synthetic", "--output", "x"], "--output x has no effect without runs or --growth"),
+        (["--kernels", "--output", "x"], "--output x has no effect without runs or --growth"),
+        (["RUN", "--output", "no/x"], "--output no/x"),
         (["--synthetic", "--growth", "--output", "no/x"], "--output no/x"),
         (["--kernels", "--growth"], "--growth has no effect without --synthetic"),
         (["RUN", "--backbones", "a+b"], "--backbones a+b has no effect without --synthetic"),

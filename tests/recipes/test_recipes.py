@@ -45,7 +45,7 @@ kftt = {"preprocess": 1, "train": 2, "finetune": 2, "sweep": 6, "eval": 7, "plot
 multi30k = {"preprocess": 1, "train": 2, "eval": 4}
 iwslt14 = {"preprocess": 1, "train": 4, "finetune": 1, "eval": 7}
 backbones = {"preprocess": 1, "train": 4, "eval": 4, "bench": 2}
-modern = {"preprocess": 1, "train": 4, "finetune": 2, "sweep": 1, "eval": 8}
+modern = {"preprocess": 1, "train": 4, "finetune": 2, "sweep": 1, "eval": 8, "bench": 1}
 RECIPES = {
     "copy_task.sh": Recipe(
         [],

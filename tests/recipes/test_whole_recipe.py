@@ -43,6 +43,6 @@ def test_multi30k_small_and_again(bash, tmp_path):
     other = bash(FOLDER / "multi30k_de_en.sh", NMTFLEX=program, **settings)
     assert other.returncode == 1
     assert other.stderr.splitlines()[-1] == (
-        f"multi30k_de_en.sh: {out}/multi30k-recurrent-1 was made with other settings: --updates 2, now "
-        f"--updates 3; delete it, or set OUT to another folder"
+        f"multi30k_de_en.sh: {out}/multi30k-recurrent-1 was made with other settings: --updates 2, "
+        f"now --updates 3; delete it, or set OUT to another folder"
     )

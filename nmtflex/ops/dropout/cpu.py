@@ -42,8 +42,8 @@ def _dropped(x: Tensor, p: float, seed: int) -> Tensor:
     """Return x / (1 - p) with 0 where seed and place say so."""
     x = x.detach().contiguous()
     left = torch.empty_like(x)
-    loop, flat = loops.drop, (x.view(-1), left.view(-1))
+    loop, parts = loops.drop, [x.view(-1), left.view(-1)]
     if x.dtype == torch.bfloat16:  # which numpy does not have: its bits
-        loop, flat = loops.drop_bfloat16, tuple(part.view(torch.uint16) for part in flat)
-    run_rows(loop, x.numel(), x.numel(), *(part.numpy() for part in flat), p, seed)
+        loop, parts = loops.drop_bfloat16, [part.view(torch.uint16) for part in parts]
+    run_rows(loop, x.numel(), x.numel(), *(part.numpy() for part in parts), p, seed)
     return left

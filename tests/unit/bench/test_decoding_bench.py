@@ -125,7 +125,7 @@ class Translator:
 def subject(name: str, turns: list[str]) -> Subject:
     translator = Translator(name, turns)
     opened = SimpleNamespace(translator=translator, run=SimpleNamespace(model=translator.model))
-    return Subject(Path(name), name, opened, [[5]])
+    return Subject(Path(name), name, opened, [[5]], ["a"])
 
 
 def test_runs_take_turns_and_the_watch_stays_out_of_the_seconds(monkeypatch):
@@ -149,8 +149,9 @@ def test_runs_take_turns_and_the_watch_stays_out_of_the_seconds(monkeypatch):
     assert said == ["round 1 of 2: a 1 s, b 11 s", "round 2 of 2: a 21 s, b 31 s"]
 
 
-def test_counts_are_of_the_sentences_that_are_not_empty():
+def test_counts_are_of_the_sentences_that_are_not_empty(monkeypatch):
     asked = []
+    monkeypatch.setattr(bench, "run_bleu", lambda *given: SimpleNamespace(value=given))
 
     def translate_ids(sources, tally=None, count=None):
         asked.append(len(sources))
@@ -158,11 +159,15 @@ def test_counts_are_of_the_sentences_that_are_not_empty():
             tally.add(torch.tensor([6, 10]), torch.tensor([2, 2]), torch.tensor([0, 4]))
         return [[Hypothesis(ids[:2], 0.0, 0.0), Hypothesis([9] * 9, -1.0, -1.0)] for ids in sources]
 
-    opened = SimpleNamespace(translator=SimpleNamespace(translate_ids=translate_ids))
-    sources = [[5, 6, 7], [], [8]] + [[]] * 70
-    found = count(Subject(Path("a"), "a", opened, sources))
+    target = SimpleNamespace(decode_words=lambda ids: [f"w{number}" for number in ids])
+    pipeline = SimpleNamespace(target=target)
+    translator = SimpleNamespace(translate_ids=translate_ids, pipeline=pipeline)
+    sources, references = [[5, 6, 7], [], [8]] + [[]] * 70, ["a"] * 73
+    opened = SimpleNamespace(translator=translator)
+    found = count(Subject(Path("a"), "a", opened, sources, references))
+    scored = target, [["w5", "w6"], [], ["w8"]] + [[]] * 70, references  # empty ones count too
     assert found == Counts(
-        sentences=2, tokens=(2 + 1) + (1 + 1), cps=4.0, encoding=2.0, cps_total=4.0
+        sentences=2, tokens=(2 + 1) + (1 + 1), cps=4.0, encoding=2.0, cps_total=4.0, bleu=scored
     )
     assert asked == [bench.WARM_UP, 73]
 
