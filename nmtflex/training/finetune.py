@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
+import os
 from typing import Any
 
 from nmtflex.config import AdamConfig, DeviceConfig, FinetuneConfig, SGDConfig
@@ -87,7 +87,8 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
         usual |= {name: before.get(name) for name in ("batch_tokens", "batch_sentences")}
     values |= {name: value for name, value in usual.items() if values[name] is None}
     data = values["data"]
-    if config.data is None and not (isinstance(data, str) and Path(data).is_dir()):
+    # Unlike Path.is_dir, this takes names that are too long for any file.
+    if config.data is None and not (isinstance(data, str) and os.path.isdir(data)):  # noqa: PTH112
         raise OptionError(
             f"{config.base_run} was trained on {data}, which does not exist; give --data"
         )

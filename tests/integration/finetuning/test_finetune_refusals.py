@@ -89,14 +89,15 @@ def test_a_run_is_not_finetuned_into_itself(finetune, bases):
     assert (bases.flexible / "config.json").read_bytes() == before
 
 
-def test_training_data_that_is_gone_is_named(finetune, bases, tmp_path):
+@pytest.mark.parametrize("name", ["gone", "x" * 300])  # no file has so long a name
+def test_training_data_that_is_gone_is_named(finetune, bases, tmp_path, name):
     base = tmp_path / "base"
     shutil.copytree(bases.plain, base)
     config = json.loads((base / "config.json").read_text())
-    config["train"]["data"] = str(tmp_path / "gone")
+    config["train"]["data"] = str(tmp_path / name)
     (base / "config.json").write_text(json.dumps(config))
     outcome = finetune(base, tmp_path / "new")
     assert outcome.code == 2
-    message = f"{base} was trained on {tmp_path / 'gone'}, which does not exist; give --data"
+    message = f"{base} was trained on {tmp_path / name}, which does not exist; give --data"
     assert f"nmtflex: error: {message}" in outcome.err
     assert finetune(base, tmp_path / "new", "--data", bases.data, "--updates", 1).code == 0
