@@ -4,12 +4,12 @@
 #
 #   FAIRSEQ=~/fairseq/bin/python recipes/multi30k_fairseq.sh
 #
-#   LENGTH    updates, over which the rate falls to 0 (6000); choose what fits into MINUTES
+#   LENGTH    updates, over which the rate falls to 0 (3300); choose what fits into MINUTES
 #   MINUTES   after which the training ends in any case (60)
 #   SEEDS     of the trainings (1)
 #   THREADS   of PyTorch (2)
 source "$(dirname "$0")/common.sh"
-FAIRSEQ=${FAIRSEQ:-$PYTHON} LENGTH=${LENGTH:-6000} MINUTES=${MINUTES:-60} SEEDS=${SEEDS:-1}
+FAIRSEQ=${FAIRSEQ:-$PYTHON} LENGTH=${LENGTH:-3300} MINUTES=${MINUTES:-60} SEEDS=${SEEDS:-1}
 # A PyTorch newer than fairseq reads its checkpoints, which hold more than tensors.
 export OMP_NUM_THREADS=${THREADS:-2} TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1
 prepared=$OUT/multi30k.prepared here=$OUT/multi30k-fairseq
@@ -27,7 +27,7 @@ mkdir -p "$here"
 # The preset small, with masked self-attention in the decoder: fairseq has no SSRU.
 sizes=()
 for side in encoder decoder; do
-  sizes+=(--$side-embed-dim 128 --$side-ffn-embed-dim 256 --$side-attention-heads 4
+  sizes+=(--$side-embed-dim 256 --$side-ffn-embed-dim 512 --$side-attention-heads 4
     --$side-normalize-before)
 done
 hours=$(awk "BEGIN { print $MINUTES / 60 }")
@@ -37,15 +37,16 @@ for seed in $SEEDS; do
   "$FAIRSEQ" -m fairseq_cli.train "$here/data" --save-dir "$run" --cpu --task translation \
     --arch transformer "${sizes[@]}" --encoder-layers 4 --decoder-layers 2 --share-all-embeddings \
     --dropout 0.3 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
-    --optimizer adam --adam-betas "(0.9, 0.98)" --clip-norm 1 --lr 3e-3 --lr-scheduler cosine \
-    --warmup-updates 500 --max-update "$LENGTH" --stop-time-hours "$hours" \
+    --optimizer adam --adam-betas "(0.9, 0.98)" --clip-norm 1 --lr 2e-3 --lr-scheduler cosine \
+    --warmup-updates "$((LENGTH > 1000 ? 500 : LENGTH / 2))" --max-update "$LENGTH" --stop-time-hours "$hours" \
     --max-tokens 2048 --required-batch-size-multiple 1 --no-epoch-checkpoints --num-workers 0 \
     --seed "$seed" --log-format json --log-interval 100 > "$run.log" 2>&1 ||
     stop "fairseq's training failed, see $run.log"
   echo "$RECIPE: seed $seed: $((SECONDS / 60)) minutes with validation" >&2
   for best in best last; do
     "$FAIRSEQ" -m fairseq_cli.generate "$here/data" --path "$run/checkpoint_$best.pt" --cpu \
-      --task translation --gen-subset test --beam 5 --batch-size 64 > "$run.$best.generated"
+      --task translation --gen-subset test --beam 5 --batch-size 64 > "$run.$best.generated" \
+      2> "$run.$best.log" || stop "fairseq's generate failed, see $run.$best.log"
     # H-NUMBER, score, subwords; in the order of the test set.
     sed -n 's/^H-//p' "$run.$best.generated" | sort -n | cut -f 3 | sed 's/@@ //g' |
       $NMTFLEX detokenize --tokenizer moses --lang en > "$run.$best.en"
