@@ -97,7 +97,7 @@ class Heads(nn.Module):
         if rows is not None:
             firsts = torch.arange(self.heads, device=rows.device) * memory.sentences
             rows = (firsts.unsqueeze(1) + rows).flatten()  # ascending, as the mechanisms like it
-        words = feedback.expand(self.heads, *feedback.shape).flatten(0, 1)
+        words = self._for_each(feedback)
         seen = self.mechanism(queries, words, memory.inner, rows, self._fold_state(state), trace)
         context, *parts = self._unfold((seen.context, *seen.state))
         gate = None if seen.gate is None else seen.gate.view(self.heads, -1).mean(0)
@@ -112,7 +112,7 @@ class Heads(nn.Module):
         Returns:
             Contexts [B, T, D] and the mean gates of the heads [B, T].
         """
-        words = feedback.repeat(self.heads, 1, 1)
+        words = self._for_each(feedback)
         contexts, gates = self.mechanism.sequence(
             self._fold_steps(self.query(queries)), words, memory.inner, self._fold_state(state)
         )
@@ -124,6 +124,10 @@ class Heads(nn.Module):
     def _fold(self, x: Tensor) -> Tensor:
         """Return [N, D] as [h N, D / h]."""
         return x.view(len(x), self.heads, -1).transpose(0, 1).flatten(0, 1)
+
+    def _for_each(self, feedback: Tensor) -> Tensor:
+        """Return [N, ...], the same for all heads, as [h N, ...]."""
+        return feedback.expand(self.heads, *feedback.shape).flatten(0, 1)
 
     def _fold_steps(self, x: Tensor) -> Tensor:
         """Return [B, T, D] as [h B, T, D / h]."""

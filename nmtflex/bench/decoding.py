@@ -244,11 +244,12 @@ def clock_rounds(
     seconds: list[list[float]] = [[] for _ in subjects]
     parts: list[dict[str, list[float]]] = [{} for _ in subjects]
     for number in range(repeats):
-        for place, (_, _, opened, sources, _) in enumerate(subjects):
-            decode = functools.partial(opened.translator.translate_ids, count=1)
-            seconds[place].append(clock(opened.run.model.device, decode, sources))
-            with Stopwatch(opened.run.model) as watch:
-                decode(sources)
+        for place, one in enumerate(subjects):
+            model = one.opened.run.model
+            decode = functools.partial(one.opened.translator.translate_ids, one.sources, count=1)
+            seconds[place].append(clock(model.device, decode))
+            with Stopwatch(model) as watch:
+                decode()
             for part, taken in watch.seconds.items():
                 parts[place].setdefault(part, []).append(taken)
         shown = ", ".join(
