@@ -10,9 +10,7 @@ single hypothesis; but it makes the CPU wait for a GPU before and after every pa
 from __future__ import annotations
 
 import contextlib
-import csv
 import functools
-import io
 import math
 import multiprocessing
 import os
@@ -38,6 +36,7 @@ from nmtflex.decoding.translator import WARM_UP
 from nmtflex.errors import DataError
 from nmtflex.evaluation.run_scores import run_bleu
 from nmtflex.evaluation.runs import common_split, facts_of, names, open_runs
+from nmtflex.files import csv_text
 from nmtflex.ops.dispatch import form
 from nmtflex.ops.heap import give_back
 from nmtflex.ops.launch import wait_for
@@ -228,13 +227,11 @@ def as_csv(measured: Sequence[Measured]) -> str:
     """Return a table of runs with a header, numbers unrounded."""
     columns = ("run", "attention", "tau", "sentences", "target_tokens", "bleu", "cps", "cps_total")
     speeds = ("slowest", "median", "fastest")
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow([*columns, *(f"tokens_per_second_{speed}" for speed in speeds)])
+    rows = []
     for one in measured:
         facts = one.to_dict() | {"run": one.subject.name}
-        table.writerow([*(facts[column] for column in columns), *one.tokens_per_second])
-    return text.getvalue()
+        rows.append([*(facts[column] for column in columns), *one.tokens_per_second])
+    return csv_text([*columns, *(f"tokens_per_second_{speed}" for speed in speeds)], rows)
 
 
 def clock_rounds(

@@ -21,8 +21,6 @@ The rows of a model:
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -39,6 +37,7 @@ from nmtflex.config import (
     TransformerDecoderConfig,
     TransformerEncoderConfig,
 )
+from nmtflex.files import csv_text
 
 RNN, RNN_ATTENTION, TRANSFORMER = "RNN", "RNN+attn", "transformer"
 OPERATIONS = {RNN: "k² d", RNN_ATTENTION: "t k² d", TRANSFORMER: "t k d"}  # per target token
@@ -176,11 +175,11 @@ def growths(rows: Sequence[SyntheticRow], tau: float) -> list[Growth]:
 
 def as_csv(rows: Sequence[SyntheticRow]) -> str:
     """Return one line per model and length; medians, unrounded."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    columns = [quantity.column for quantity in QUANTITIES]
-    writer.writerow(["backbone", "attention", "length", *columns])
-    for row in rows:
-        values = [quantity.value(row) for quantity in QUANTITIES]
-        writer.writerow([row.backbone, row.attention, row.length, *values])
-    return text.getvalue()
+    columns = ["backbone", "attention", "length", *(quantity.column for quantity in QUANTITIES)]
+    return csv_text(
+        columns,
+        (
+            [row.backbone, row.attention, row.length, *(one.value(row) for one in QUANTITIES)]
+            for row in rows
+        ),
+    )

@@ -6,8 +6,6 @@ tuning data.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -15,6 +13,7 @@ from typing import NamedTuple
 from nmtflex.config import ScoreConfig
 from nmtflex.decoding.translator import WARM_UP, Translator
 from nmtflex.evaluation.run_scores import evaluate_run, run_scorer
+from nmtflex.files import csv_text
 
 COLUMNS = ("tau", "bleu", "ribes", "cps", "seconds", "sentences")
 ORIGIN = ("run", "split", "beam")  # further columns, the same in each row
@@ -103,10 +102,8 @@ def as_csv(points: Sequence[Point], origin: Sequence[object] = ()) -> str:
         points: Points of a sweep.
         origin: Values for ``ORIGIN``, or nothing; then ``TOTAL`` is left out too.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS + (ORIGIN + TOTAL if origin else ()))
-    for point in points:
-        more = [*origin, point.cps_total] if origin else []
-        writer.writerow([*point[: len(COLUMNS)], *more])
-    return text.getvalue()
+    rows = (
+        [*point[: len(COLUMNS)], *([*origin, point.cps_total] if origin else [])]
+        for point in points
+    )
+    return csv_text(COLUMNS + (ORIGIN + TOTAL if origin else ()), rows)
