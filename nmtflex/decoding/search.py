@@ -22,6 +22,7 @@ from nmtflex.config import SearchConfig
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
+from nmtflex.ops.dispatch import steady_threads
 from nmtflex.ops.tensors import download, upload
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
@@ -60,6 +61,7 @@ class Beam(NamedTuple):
 
 
 @torch.inference_mode()
+@steady_threads()
 def beam_search(
     models: Sequence[StepModel],
     sources: Sequence[Ids],

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 from nmtflex.layers.dropout import Dropout
 from nmtflex.layers.linear import Product, glorot
+from nmtflex.layers.residual import Residual
 
 
 class FeedForward(nn.Module):
@@ -27,3 +30,20 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return [.., D] of [.., D]."""
         return self.outer(self.dropout(torch.relu(self.inner(x))))
+
+
+class Feeding(nn.Module):
+    """Base of layers whose last sublayer is a feed-forward layer, or that have none."""
+
+    feed_forward: FeedForward | None
+    around_feed_forward: Residual
+    fast_feed: Callable[[Tensor], Tensor] | None = None  # for weights that will not change
+
+    def feed(self, x: Tensor) -> Tensor:
+        """Return the result [.., D] of the feed-forward sublayer, or x if there is none."""
+        if self.feed_forward is None:
+            return x
+        if self.fast_feed is not None:
+            return self.fast_feed(x)
+        y = self.feed_forward(self.around_feed_forward.enter(x))
+        return self.around_feed_forward.leave(x, y)

@@ -12,12 +12,13 @@ from nmtflex.attention.flexible import Gate
 from nmtflex.attention.heads import Heads
 from nmtflex.errors import OptionError
 from nmtflex.layers.cells import Cell
-from nmtflex.layers.feed_forward import FeedForward
+from nmtflex.layers.feed_forward import FeedForward, Feeding
 from nmtflex.layers.linear import Product
 from nmtflex.layers.self_attention import SelfAttention
 from nmtflex.layers.ssru import Ssru
+from nmtflex.model.decoders.layered import DecoderLayer
 from nmtflex.model.seq2seq import Seq2Seq
-from nmtflex.ops.linear.products import Int8, Packed
+from nmtflex.ops.linear.products import Packed
 from nmtflex.ops.torch_private import has_onednn
 
 QUANTIZED = (Cell, FeedForward, Heads, SelfAttention, Ssru)  # layers whose own products may be
@@ -44,6 +45,8 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
     for module in model.modules():
         if isinstance(module, Product):
             _lay_out(module, module in quantized, model.autocast)
+    if int8:
+        _fuse(model)
     if model.autocast:
         _round(model)
 
@@ -66,9 +69,23 @@ def _quantized(model: Seq2Seq) -> set[nn.Module]:
 def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
     """Choose how a product is computed from now on."""
     if int8 and product.weight.numel():
+        # Imported only here: numba takes half a second.
+        from nmtflex.ops.linear.int8 import Int8
+
         product.fast = Int8(product.weight)
     elif has_onednn(product.weight) and not autocast:
         product.fast = Packed(product.weight)
+
+
+def _fuse(model: Seq2Seq) -> None:
+    """Compute sublayers of residual layers in few passes."""
+    from nmtflex.layers.int8 import Int8FeedForward, Int8Ssru
+
+    for layer in model.modules():
+        if isinstance(layer, Feeding) and layer.feed_forward is not None:
+            layer.fast_feed = Int8FeedForward(layer.around_feed_forward, layer.feed_forward)
+        if isinstance(layer, DecoderLayer) and isinstance(layer.mixer, Ssru):
+            layer.fast_mix = Int8Ssru(layer.around_mixer, layer.mixer)
 
 
 def _round(model: Seq2Seq) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -42,17 +45,42 @@ def several_may_run() -> bool:
     return numba.threading_layer() != "workqueue"  # type: ignore[attr-defined]
 
 
+class _Block(threading.local):
+    """The number of threads that numba has set inside ``keep_threads``, 0 outside of it."""
+
+    threads = 0
+
+
+_block = _Block()
+
+
+@contextlib.contextmanager
+def keep_threads() -> Iterator[None]:
+    """Leave numba's number of threads as a loop sets it, until the end of the block.
+
+    Setting it and setting it back at every loop takes longer than a small loop.
+    """
+    around, before = _block.threads, numba.get_num_threads()
+    _block.threads = before
+    try:
+        yield
+    finally:
+        _block.threads = around
+        numba.set_num_threads(before)
+
+
 def run(loop: Any, threads: int, *arguments: Any) -> None:
     """Run a parallel loop on some threads; numba's setting stays unchanged."""
-    before = numba.get_num_threads()
-    if threads == before:  # setting them takes as long as a small loop
-        loop(*arguments)
-        return
-    numba.set_num_threads(threads)
+    before = _block.threads or numba.get_num_threads()
+    if threads != before:  # setting them takes as long as a small loop
+        numba.set_num_threads(threads)
     try:
         loop(*arguments)
     finally:
-        numba.set_num_threads(before)
+        if _block.threads:
+            _block.threads = threads
+        elif threads != before:
+            numba.set_num_threads(before)
 
 
 def run_rows(loop: Any, num_rows: int, units: int, *arguments: Any) -> None:
@@ -65,4 +93,7 @@ def run_rows(loop: Any, num_rows: int, units: int, *arguments: Any) -> None:
         arguments: Of the loop.
     """
     threads = max(1, min(threads_for(units), num_rows))
-    run(loop, threads, *arguments, np.arange(threads + 1) * num_rows // threads)
+    shares = np.array((0, num_rows))
+    if threads > 1:
+        shares = np.arange(threads + 1) * num_rows // threads
+    run(loop, threads, *arguments, shares)

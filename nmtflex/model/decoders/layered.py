@@ -6,7 +6,7 @@ from the bottom up, then those of their attention mechanisms, [N, h, ...] each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from nmtflex.attention import UNLIMITED, Attention, Glimpse, Limits, State, Trace
 from nmtflex.attention.heads import HeadMemory, Heads, shown
 from nmtflex.layers.dropout import Dropout
-from nmtflex.layers.feed_forward import FeedForward
+from nmtflex.layers.feed_forward import FeedForward, Feeding
 from nmtflex.layers.linear import Linear
 from nmtflex.layers.positions import sinusoids
 from nmtflex.layers.residual import Residual
@@ -28,7 +28,7 @@ from nmtflex.ops.cache import Cache
 Mixer = Ssru | CausalSelfAttention  # what lets a step see the steps before
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(Feeding):
     """Up to three sublayers, each with a residual connection and layer norm.
 
     Args:
@@ -39,6 +39,8 @@ class DecoderLayer(nn.Module):
         pre_norm: Whether the norms come before the sublayers.
         dropout: Share of each sublayer's outputs dropped in training.
     """
+
+    fast_mix: Callable[[Tensor, State], tuple[Tensor, State]] | None = None  # as ``fast_feed``
 
     def __init__(
         self,
@@ -59,6 +61,8 @@ class DecoderLayer(nn.Module):
 
     def mix(self, x: Tensor, cache: Any, state: State) -> tuple[Tensor, State]:
         """Advance the mixer's sublayer by one step: x [N, D]."""
+        if self.fast_mix is not None:
+            return self.fast_mix(x, state)
         y, state = self.mixer.step(self.around_mixer.enter(x), cache, state)
         return self.around_mixer.leave(x, y), state
 
@@ -66,13 +70,6 @@ class DecoderLayer(nn.Module):
         """Advance the mixer's sublayer by all steps: x [B, T, D]."""
         y = self.mixer.sequence(self.around_mixer.enter(x), state)
         return self.around_mixer.leave(x, y)
-
-    def feed(self, x: Tensor) -> Tensor:
-        """Return the result [.., D] of the feed-forward sublayer, or x if there is none."""
-        if self.feed_forward is None:
-            return x
-        y = self.feed_forward(self.around_feed_forward.enter(x))
-        return self.around_feed_forward.leave(x, y)
 
 
 class LayeredMemory(NamedTuple):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtflex.layers.dropout import Dropout
-from nmtflex.layers.feed_forward import FeedForward
+from nmtflex.layers.feed_forward import FeedForward, Feeding
 from nmtflex.layers.positions import sinusoids
 from nmtflex.layers.residual import Residual
 from nmtflex.layers.self_attention import Layout, SelfAttention
@@ -16,7 +16,7 @@ from nmtflex.model.encoders.base import Encoded, Encoder
 from nmtflex.ops.tensors import upload
 
 
-class EncoderLayer(nn.Module):
+class EncoderLayer(Feeding):
     """Self-attention, then a feed-forward layer; Vaswani et al. (2017), section 3.1.
 
     Args:
@@ -43,9 +43,7 @@ class EncoderLayer(nn.Module):
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
         """Return [M, H] of real tokens [M, H]."""
         y = self.attention(self.around_attention.enter(x), layout)
-        x = self.around_attention.leave(x, y)
-        y = self.feed_forward(self.around_feed_forward.enter(x))
-        return self.around_feed_forward.leave(x, y)
+        return self.feed(self.around_attention.leave(x, y))
 
 
 class TransformerEncoder(Encoder):

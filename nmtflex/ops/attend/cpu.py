@@ -158,18 +158,17 @@ def _inputs(layout: Layout, operands: Operands) -> Inputs:
 
 def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return context [N, H] and focus [N]; the weights [N, W], after and before the damping."""
-    num_hypotheses, size = len(operands.query), operands.values.shape[2]
-    plain = operands.query.new_empty(num_hypotheses, layout.widest)
-    weights = plain if operands.centre is None else torch.empty_like(plain)
-    context, focus = plain.new_empty(num_hypotheses, size), plain.new_empty(num_hypotheses)
+    inputs = _inputs(layout, operands)
+    num_hypotheses, size = len(inputs.query), inputs.values.shape[2]
+    kind = inputs.query.dtype
+    plain = np.empty((num_hypotheses, layout.widest), kind)
+    weights = plain if operands.centre is None else np.empty_like(plain)
+    context, focus = np.empty((num_hypotheses, size), kind), np.empty(num_hypotheses, kind)
+    made = context, focus, weights, plain
     run(
-        loops.forward,
-        len(layout.shares) - 1,
-        _inputs(layout, operands),
-        layout.shares,
-        *(part.numpy() for part in (plain, weights, context, focus)),
+        loops.forward, len(layout.shares) - 1, inputs, layout.shares, plain, weights, context, focus
     )
-    return context, focus, weights, plain
+    return tuple(map(torch.from_numpy, made))  # type: ignore[return-value]
 
 
 class _Attend(torch.autograd.Function):

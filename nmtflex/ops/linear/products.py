@@ -5,10 +5,9 @@ Legend: M rows, C units that come in, O units that go out.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from nmtflex.ops.torch_private import has_onednn, int8_product, onednn_layout, onednn_product
+from nmtflex.ops.torch_private import has_onednn, onednn_layout, onednn_product
 
 
 def times(x: Tensor, weight: Tensor) -> Tensor:
@@ -39,46 +38,3 @@ class Packed:
     def __call__(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         """Return x W^T + b: [M, C] and [O] to [M, O]."""
         return onednn_product(x, self.weight, bias)
-
-
-class Int8:
-    """x W^T in 8-bit integers, plus b, on the CPU.
-
-    Each row of W and each row of x has a scale of its own, its greatest magnitude over 127: a
-    hypothesis's numbers do not depend on those beside it.
-
-    Args:
-        weight: W, [O, C].
-    """
-
-    def __init__(self, weight: Tensor) -> None:
-        self.weight, self.scales = _quantized(weight.detach())
-
-    def __call__(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
-        """Return x W^T + b: [M, C] and [O] to [M, O]."""
-        from nmtflex.ops.linear import int8_loops
-        from nmtflex.ops.threads import run_rows
-
-        whole, scales = _quantized(x)
-        product = int8_product(whole, self.weight)
-        rows = torch.empty(product.shape, dtype=x.dtype)
-        run_rows(
-            int8_loops.rescale,
-            len(product),
-            product.numel(),
-            *(part.numpy() for part in (product, scales, self.scales, rows)),
-        )
-        return rows if bias is None else rows.add_(bias)
-
-
-def _quantized(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Return rows [M, C] in 8 bits, and their scales [M]."""
-    # Imported only here: numba takes half a second.
-    from nmtflex.ops.linear import int8_loops
-    from nmtflex.ops.threads import run_rows
-
-    rows = rows.contiguous()
-    whole, scales = torch.empty(rows.shape, dtype=torch.int8), rows.new_empty(len(rows))
-    parts = (part.numpy() for part in (rows, whole, scales))
-    run_rows(int8_loops.quantize, len(rows), rows.numel(), *parts)
-    return whole, scales

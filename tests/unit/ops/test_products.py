@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from nmtflex.layers.linear import Product, one_gradient
-from nmtflex.ops.linear.products import Int8, Packed, times
+from nmtflex.ops.linear.int8 import Int8
+from nmtflex.ops.linear.products import Packed, times
 from nmtflex.ops.torch_private import has_onednn
 
 SHAPES = [(1, 3, 5), (5, 256, 4906), (64, 33, 7), (300, 128, 1024)]
