@@ -69,7 +69,7 @@ class Paced:
     """
 
     def __init__(self, model: Seq2Seq, steps: int, tau: float) -> None:
-        self.device, self.attending = model.device, model.attending
+        self.device, self.attending, self.aligned = model.device, model.attending, model.aligned
         self.read = 0.0  # when the last source had been read, by ``now``
         self.memory_bytes = 0.0  # of the source, per sentence
         self.state_bytes = 0.0  # after the latest step, per hypothesis

@@ -2,75 +2,81 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 import sys
+from collections.abc import Iterator
 from json import dumps
-from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from nmtflex.cli.app import app
-from nmtflex.cli.bind import command
+from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import write_line
-from nmtflex.config import BatchConfig, DeviceConfig, ThresholdConfig
-from nmtflex.errors import OptionError
+from nmtflex.config import BatchConfig, DeviceConfig, ForcedConfig, ShownConfig, ThresholdConfig
+
+if TYPE_CHECKING:
+    from nmtflex.decoding.forced import PairScore
 
 
 @command(app, "score")
 def score(
-    run: Annotated[Path, typer.Argument(help="Run folder from nmtflex train.", metavar="RUN")],
+    given: ForcedConfig,
     threshold: ThresholdConfig,
+    shown: ShownConfig,
     batch: BatchConfig,
     device: DeviceConfig,
-    source: Annotated[Path | None, typer.Option(help="File with source lines.")] = None,
-    target: Annotated[Path | None, typer.Option(help="File with their translations.")] = None,
-    per_token: Annotated[
-        bool,
-        typer.Option("--per-token", help="Divide by the number of target tokens, including EOS."),
-    ] = False,
-    json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print one JSON object per line, with both numbers and the tokens."
-        ),
-    ] = False,
 ) -> None:
-    """Print the log-probabilities of given translations, one per line.
+    """Print the log-probabilities of given translations, one per line; align their words.
 
     Natural logarithms, including EOS. Reads --source and --target, or lines of source, tab, target
     from standard input. Lines are tokenized again; unknown words are scored as the unknown token.
     """
-    from nmtflex.corpus.readers import STANDARD_INPUT, read_pairs, read_stream
-    from nmtflex.decoding.forced import PairScore, score_pairs, split_columns
+    from nmtflex.corpus.writers import open_lines
+    from nmtflex.decoding.batching import buffers
+    from nmtflex.decoding.forced import BUFFER, score_pairs
+    from nmtflex.decoding.links import align_pairs, pharaoh_line
     from nmtflex.model.inference import make_ready
-    from nmtflex.runs.limits import run_threshold, under
+    from nmtflex.runs.limits import check_aligned, run_threshold, under
     from nmtflex.runs.opening import load_run
 
-    if per_token and json:
-        raise OptionError("--per-token has no effect with --json, which prints both numbers")
-    if source and target:
-        pairs = read_pairs(source, target)
-    elif source or target:
-        given, missing = ("source", "target") if source else ("target", "source")
-        raise OptionError(f"--{given} {source or target} also needs --{missing} FILE")
-    else:
-        pairs = split_columns(read_stream(sys.stdin.buffer), STANDARD_INPUT)
-
-    def as_text(index: int, pair: PairScore) -> str:
-        if json:
-            possible = math.isfinite(pair.log_probability)  # JSON has no infinity
-            return dumps({
-                "index": index,
-                "log_probability": pair.log_probability if possible else None,
-                "per_token": pair.per_token if possible else None,
-                "tokens": pair.tokens,
-            })
-        return f"{pair.per_token if per_token else pair.log_probability!r}"
-
-    opened = load_run(run, device)
-    model = under(opened, run_threshold(opened, threshold.tau))
+    if given.alignment is None:
+        refuse("has no effect without --alignment", shown)
+    pairs = _pairs(given)
+    opened = load_run(given.run, device)
+    if given.alignment is not None:
+        check_aligned(opened, "--alignment")
+    models = [under(opened, run_threshold(opened, threshold.tau), shown)]
     make_ready(opened.model, batch.int8)
-    scores = score_pairs([model], opened.pipeline, pairs, batch.batch_sentences)
-    for index, pair in enumerate(scores):
-        write_line(as_text(index, pair))
+    numbers = itertools.count()
+    with contextlib.ExitStack() as files:
+        links = files.enter_context(open_lines(given.alignment)) if given.alignment else None
+        for buffer in buffers(pairs, BUFFER):
+            for pair in score_pairs(models, opened.pipeline, buffer, batch.batch_sentences):
+                write_line(_text(next(numbers), pair, given))
+            if links is not None:
+                found = align_pairs(models, opened.pipeline, buffer, batch.batch_sentences)
+                links.write("".join(map(pharaoh_line, found)).encode())
+
+
+def _pairs(given: ForcedConfig) -> Iterator[tuple[str, str]]:
+    """Read the raw lines of the sources and their translations."""
+    from nmtflex.corpus.readers import STANDARD_INPUT, read_pairs, read_stream
+    from nmtflex.decoding.forced import split_columns
+
+    if given.source and given.target:
+        return read_pairs(given.source, given.target)
+    return split_columns(read_stream(sys.stdin.buffer), STANDARD_INPUT)
+
+
+def _text(index: int, pair: PairScore, given: ForcedConfig) -> str:
+    """Return the line about a pair."""
+    if given.json:
+        possible = math.isfinite(pair.log_probability)  # JSON has no infinity
+        return dumps({
+            "index": index,
+            "log_probability": pair.log_probability if possible else None,
+            "per_token": pair.per_token if possible else None,
+            "tokens": pair.tokens,
+        })
+    return f"{pair.per_token if given.per_token else pair.log_probability!r}"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nmtflex.decoding.opening import Opened
     from nmtflex.decoding.tally import Tally
     from nmtflex.decoding.translator import Translation, Translator
+    from nmtflex.ranks import Ranks
 
 
 @command(app, "translate")
@@ -64,9 +65,10 @@ def translate(
     moses format writes ||| inside a translation as &#124;&#124;&#124;.
 
     Several runs form an ensemble that averages their probabilities. Attention output
-    (--attention-output, --replace-unk, --verbose) then comes from the first run; --tau applies to
-    the runs with flexible attention, and auto is computed for each; the CPS of --stats is the sum
-    over the runs. Of several attention heads and layers the mean is shown, or --layer and --head.
+    (--attention-output, --replace-unk, --verbose) then comes from the first run, and --alignment
+    from the mean of the runs; --tau applies to the runs with flexible attention, and auto is
+    computed for each; the CPS of --stats is the sum over the runs. Of several attention heads and
+    layers the mean is shown, or --layer and --head.
 
     Several processes can share the lines: use --processes N on one machine, or torchrun -m nmtflex
     -- translate ... on several. The first process reads and writes.
@@ -79,49 +81,40 @@ def translate(
     from nmtflex.decoding.opening import open_ensemble
     from nmtflex.decoding.shards import follow, lead
     from nmtflex.decoding.stream import (
-        AttentionFile,
         ChunkTranslation,
+        open_besides,
         translated,
         watch_cut,
         write_chunks,
     )
     from nmtflex.decoding.tally import Tally
-    from nmtflex.ranks import open_ranks
 
     search, threshold, batch, device = decoding
     _check(written, search, shown)
-    _check_files(input, output, written.attention_output)
-    ranks = open_ranks()
-    if not ranks.alone and written.workers > 1:
-        raise OptionError(
-            f"--workers {written.workers} cannot be combined with {ranks.size} processes; remove "
-            f"the option"
-        )
+    _check_files(input, output, written)
+    ranks = _ranks(written)
     if interactive:
         written = dataclasses.replace(written, buffer=1, workers=1)
     models = functools.partial(open_ensemble, runs, search, threshold, batch, shown=shown)
     opened, again, spawn = _open(models, ranks.device(device), written.workers)
-    show = _alignments(opened) if written.verbose else None
+    show = _alignments(opened, written)
     traced = bool(written.attention_output or written.verbose)
-    setup = ChunkTranslation(again, written.n_best, traced, written.stats)
+    setup = ChunkTranslation(again, written.n_best, traced, written.stats, bool(written.alignment))
     if not ranks.first:  # only the first process reads and writes
         follow(ranks, setup)
         return
     tally = Tally() if written.stats else None
     lines = _lines(input, interactive)
     with contextlib.ExitStack() as files:
-        # Open this one first: if it fails, the output file must not be emptied.
-        attention = None
-        if written.attention_output:
-            file = files.enter_context(open_lines(written.attention_output))
-            attention = AttentionFile(file, opened.translator.pipeline.source)
+        # Open these first: if one fails, the output file must not be emptied.
+        besides = files.enter_context(open_besides(written, opened.translator.pipeline.source))
         out = files.enter_context(open_lines(output))
         report = files.enter_context(_progress(quiet=interactive or out.isatty()))
         if ranks.alone:
             chunks = translated(setup, lines, written, spawn)
         else:
             chunks = lead(ranks, setup, lines, written)
-        write_chunks(watch_cut(chunks, note), out, written.format, report, attention, tally, show)
+        write_chunks(watch_cut(chunks, note), out, written.format, report, besides, tally, show)
     _report_cps(tally)
 
 
@@ -131,6 +124,23 @@ def _announced(runs: list[Path], input: Path | None) -> bool:  # noqa: A002
     if interactive and SPEAKER.speaks():
         note(f"loading {' + '.join(map(str, runs))}")
     return interactive
+
+
+def _ranks(written: OutputConfig) -> Ranks:
+    """Join the processes that share the lines.
+
+    Raises:
+        OptionError: There are several, and each would have workers.
+    """
+    from nmtflex.ranks import open_ranks
+
+    ranks = open_ranks()
+    if not ranks.alone and written.workers > 1:
+        raise OptionError(
+            f"--workers {written.workers} cannot be combined with {ranks.size} processes; remove "
+            f"the option"
+        )
+    return ranks
 
 
 def _report_cps(tally: Tally | None) -> None:
@@ -150,11 +160,14 @@ def _check(written: OutputConfig, search: SearchConfig, shown: ShownConfig) -> N
     from nmtflex.decoding.stream import check_output
 
     check_output(written, search)
-    if not (written.attention_output or written.verbose or search.replace_unk):
-        refuse("has no effect without --attention-output, --replace-unk or --verbose", shown)
+    if not (written.attention_output or written.alignment or written.verbose or search.replace_unk):
+        refuse(
+            "has no effect without --alignment, --attention-output, --replace-unk or --verbose",
+            shown,
+        )
 
 
-def _check_files(input: Path | None, output: Path | None, attention: Path | None) -> None:  # noqa: A002
+def _check_files(input: Path | None, output: Path | None, written: OutputConfig) -> None:  # noqa: A002
     """Check that no output overwrites the input.
 
     Raises:
@@ -162,11 +175,15 @@ def _check_files(input: Path | None, output: Path | None, attention: Path | None
     """
     if input and output and output.exists() and input.samefile(output):
         raise OptionError(f"--output {output} is the --input file; choose another file")
-    for name, other in (("--input", input), ("--output", output)):
-        if attention and other and attention.resolve() == other.resolve():
-            raise OptionError(
-                f"--attention-output {attention} is the {name} file; choose another file"
-            )
+    named = {
+        "--input": input,
+        "--output": output,
+        "--attention-output": written.attention_output,
+        "--alignment": written.alignment,
+    }
+    for (name, other), (flag, path) in itertools.combinations(named.items(), 2):
+        if flag != "--output" and path and other and path.resolve() == other.resolve():
+            raise OptionError(f"{flag} {path} is the {name} file; choose another file")
 
 
 def _lines(input: Path | None, interactive: bool) -> Iterator[str]:  # noqa: A002
@@ -228,20 +245,23 @@ def _shared(device: DeviceConfig, workers: int) -> DeviceConfig:
     return dataclasses.replace(device, threads=max(1, usable_cores() // workers))
 
 
-def _alignments(opened: Opened) -> Callable[[int, str, Translation], None]:
-    """Return a function that shows the alignment of a sentence on standard error.
+def _alignments(
+    opened: Opened, written: OutputConfig
+) -> Callable[[int, str, Translation], None] | None:
+    """Return a function that shows the alignment of a sentence on standard error, if requested.
 
     Raises:
-        OptionError: The run's attention has no weights over source positions.
+        OptionError: An alignment is requested, and attention has no weights over source positions.
     """
     from nmtflex.cli.alignment import alignment_text
     from nmtflex.decoding.alignment import align
+    from nmtflex.runs.limits import check_aligned
 
-    if not opened.run.model.aligned:
-        raise OptionError(
-            f"--verbose needs weights over source positions, but {opened.run.folder.path} has "
-            f"{opened.run.model_config.attention.in_words()}"
-        )
+    if written.alignment:
+        check_aligned(opened.run, "--alignment", opened.translator.aligned)
+    if not written.verbose:
+        return None
+    check_aligned(opened.run, "--verbose")
 
     def show(index: int, line: str, translation: Translation) -> None:
         alignment = align(opened.translator.pipeline, line, translation)

@@ -44,6 +44,7 @@ from nmtflex.config.decoding import (
     BatchConfig,
     Decoding,
     DeviceConfig,
+    ForcedConfig,
     OutputConfig,
     SearchConfig,
     ShownConfig,

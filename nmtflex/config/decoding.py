@@ -132,16 +132,16 @@ class ShownConfig(Config):
     layer: Annotated[
         int | None,
         Opt(
-            "Show the attention weights of this layer, counted from 1 among the decoder layers "
-            "that attend (default: the mean of all).",
+            "Show and align by the attention weights of this layer, counted from 1 among the "
+            "decoder layers that attend (default: the mean of all).",
             ge=1,
         ),
     ] = None
     head: Annotated[
         int | None,
         Opt(
-            "Show the attention weights of this head, counted from 1 (default: the mean of all). "
-            "Windows and memory slots exist only in a single head of a single layer.",
+            "Show and align by the attention weights of this head, counted from 1 (default: the "
+            "mean of all). Windows and memory slots exist only in a single head of a single layer.",
             ge=1,
         ),
     ] = None
@@ -202,6 +202,14 @@ class OutputConfig(ProcessConfig):
             "line: source and target tokens, weights, gate, focus, window, score computations."
         ),
     ] = None
+    alignment: Annotated[
+        Path | None,
+        Opt(
+            "File for the word alignment of each translation, one line each: source-target pairs "
+            "such as 0-0 2-1, words from 0, in Pharaoh's format; each target word is linked to "
+            "the source word with the greatest attention weight."
+        ),
+    ] = None
     stats: Annotated[
         bool,
         Opt(
@@ -217,6 +225,45 @@ class OutputConfig(ProcessConfig):
             flag="--verbose",
         ),
     ] = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForcedConfig(Config):
+    """Given translations."""
+
+    run: Annotated[Path, Opt("Run folder from nmtflex train.", argument=True)]
+    source: Annotated[Path | None, Opt("File with source lines.")] = None
+    target: Annotated[Path | None, Opt("File with their translations.")] = None
+    alignment: Annotated[
+        Path | None,
+        Opt(
+            "File for the word alignment of each pair, one line each, as translate --alignment "
+            "writes it."
+        ),
+    ] = None
+    per_token: Annotated[
+        bool,
+        Opt("Divide by the number of target tokens, including EOS.", flag="--per-token"),
+    ] = False
+    json: Annotated[
+        bool,
+        Opt("Print one JSON object per line, with both numbers and the tokens.", flag="--json"),
+    ] = False
+
+    def validate(self) -> list[str]:
+        """Check that both files are given or neither, and that none is overwritten."""
+        faults = []
+        named = {"source": self.source, "target": self.target}
+        for (name, path), missing in zip(named.items(), ("target", "source"), strict=True):
+            if path and not named[missing]:
+                faults.append(f"--{name} {path} also needs --{missing} FILE")
+            if path and self.alignment and path.resolve() == self.alignment.resolve():
+                faults.append(
+                    f"--alignment {self.alignment} is the --{name} file; choose another file"
+                )
+        if self.per_token and self.json:
+            faults.append("--per-token has no effect with --json, which prints both numbers")
+        return faults
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmtflex.decoding.links import sum_pieces
 from nmtflex.decoding.translator import Translation
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 
@@ -39,8 +40,7 @@ def align(pipeline: TextPipeline, line: str, translation: Translation) -> Alignm
     rows = pipeline.target.word_starts(translation.tokens)
     columns = pipeline.source.word_starts(pipeline.source.segment(line))
     steps = weights[: len(translation.tokens)]
-    by_word = np.add.reduceat(np.add.reduceat(steps, columns, axis=1), rows, axis=0)
-    attended = by_word.argmax(1)
+    attended = sum_pieces(sum_pieces(steps, columns, 1), rows, 0).argmax(1)
     if translation.cuts:
         attended = np.repeat(attended, translation.cuts)
     return Alignment(_words(pipeline.source, line), translation.words, attended.tolist())

@@ -33,6 +33,10 @@ class StepModel(Protocol):
     def attending(self) -> int:
         """How often a step attends: heads times attending layers."""
 
+    @property
+    def aligned(self) -> bool:
+        """Whether attention has weights over source positions."""
+
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
         """Return the memory of sentences [B, S], and the start state of one hypothesis each.
 

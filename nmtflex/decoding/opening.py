@@ -20,7 +20,7 @@ from nmtflex.decoding.forks import check_not_forked, watch_forks
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import OptionError
 from nmtflex.model.inference import make_ready
-from nmtflex.runs.limits import run_thresholds, under
+from nmtflex.runs.limits import check_aligned, run_thresholds, under
 from nmtflex.runs.opening import Run, load_run
 
 Group = TypeVar("Group", bound=Config)
@@ -83,7 +83,7 @@ def open_ensemble(
         threshold: That of flexible attention; ``auto`` is each run's own.
         batch: How many sentences are decoded together, and ``--int8``.
         device: Where all runs are.
-        shown: The layer and head of the first run that traces show; without it the mean of all.
+        shown: The layer and head that traces and alignments show; without it the mean of all.
 
     Raises:
         OptionError: The runs differ in vocabulary, tokenizer or BPE, or the first one's attention
@@ -117,15 +117,15 @@ def _translator(
 ) -> LoadedTranslator:
     """Make the translator of opened runs."""
     first = runs[0]
-    if search.replace_unk and not first.model.aligned:
-        raise OptionError(
-            f"--replace-unk needs weights over source positions, and {first.folder.path} has "
-            f"{first.model_config.attention.in_words()}"
-        )
+    if search.replace_unk:
+        check_aligned(first, "--replace-unk")
     for run in runs:
         make_ready(run.model, batch.int8)
     first.pipeline.source.longest = search.max_source_length or None
-    models = [under(first, taus[0], shown), *map(under, runs[1:], taus[1:])]
+    models = [
+        under(run, tau, shown if run is first or run.model.aligned else None)
+        for run, tau in zip(runs, taus, strict=True)
+    ]
     return LoadedTranslator(models, first.pipeline, search, batch)
 
 

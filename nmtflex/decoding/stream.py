@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
 from nmtflex.config import OutputConfig, SearchConfig
+from nmtflex.corpus.writers import open_lines
 from nmtflex.decoding.batching import buffers
+from nmtflex.decoding.links import pharaoh_line
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import attention_line
 from nmtflex.decoding.translator import Translation, Translator
@@ -55,12 +58,14 @@ class ChunkTranslation:
         n_best: Hypotheses per line.
         trace: Whether to return traces of attention.
         counting: Whether to count score computations.
+        align: Whether to align words.
     """
 
     open_translator: Callable[[], Translator]
     n_best: int
     trace: bool
     counting: bool
+    align: bool = False
 
     def __call__(self) -> Callable[[list[str]], Chunk]:
         """Open the model, and return a function that translates a chunk."""
@@ -69,7 +74,8 @@ class ChunkTranslation:
         def translate(lines: list[str]) -> Chunk:
             tally = Tally()
             counted = tally if self.counting else None
-            return Chunk(lines, translator.n_best(lines, self.n_best, counted, self.trace), tally)
+            found = translator.n_best(lines, self.n_best, counted, self.trace, self.align)
+            return Chunk(lines, found, tally)
 
         return translate
 
@@ -100,7 +106,7 @@ def write_chunks(
     out: BinaryIO,
     style: str,
     report: Callable[[int, int], None] = lambda _sentences, _tokens: None,
-    attention: AttentionFile | None = None,
+    besides: Besides | None = None,
     tally: Tally | None = None,
     show: Callable[[int, str, Translation], None] | None = None,
 ) -> None:
@@ -111,7 +117,7 @@ def write_chunks(
         out: Takes UTF-8.
         style: Format of ``format_translations``.
         report: Called after every chunk with its number of lines and of target tokens.
-        attention: Receives the traces of attention, if given.
+        besides: Receives what attention looked at, if given.
         tally: Receives the count of score computations, if given.
         show: Called with the index, the source and the best translation of each line, with its
             trace, once the line is written.
@@ -122,8 +128,8 @@ def write_chunks(
             number = next(index)
             text = format_translations(number, source, translations, style)
             out.write(text.encode("utf-8"))
-            if attention is not None:
-                attention.write(source, translations[0])
+            if besides is not None:
+                besides.write(source, translations)
             if show is not None:
                 out.flush()
                 show(number, source, translations[0])
@@ -153,23 +159,40 @@ def watch_cut(chunks: Iterable[Chunk], tell: Callable[[str], None]) -> Iterator[
         )
 
 
-class AttentionFile:
-    """Traces of attention, one object per line; see ``attention_line``.
+@dataclass(frozen=True)
+class Besides:
+    """Files about attention, beside the translations.
 
     Args:
-        file: Takes UTF-8.
+        attention: Traces of the best translations, one object per line; see ``attention_line``.
+        alignment: Word alignments of all translations, one per line; see ``pharaoh_line``.
         source: The run's source side, which segments raw lines.
     """
 
-    def __init__(self, file: BinaryIO, source: SidePipeline) -> None:
-        self._file = file
-        self._source = source
+    attention: BinaryIO | None
+    alignment: BinaryIO | None
+    source: SidePipeline
 
-    def write(self, line: str, best: Translation) -> None:
-        """Write the line of a raw source and its best translation."""
-        tokens = self._source.segment(line)
-        record = attention_line(tokens, best.tokens, best.score, best.trace)
-        self._file.write(record.encode("utf-8"))
+    def write(self, line: str, translations: Sequence[Translation]) -> None:
+        """Write what belongs to a raw source and its translations."""
+        if self.attention is not None:
+            best, tokens = translations[0], self.source.segment(line)
+            record = attention_line(tokens, best.tokens, best.score, best.trace)
+            self.attention.write(record.encode())
+        if self.alignment is not None:
+            links = "".join(pharaoh_line(one.attended) for one in translations)
+            self.alignment.write(links.encode())
+
+
+@contextlib.contextmanager
+def open_besides(output: OutputConfig, source: SidePipeline) -> Iterator[Besides]:
+    """Open the files that the options name; see ``Besides``."""
+    with contextlib.ExitStack() as files:
+        attention, alignment = (
+            files.enter_context(open_lines(path)) if path else None
+            for path in (output.attention_output, output.alignment)
+        )
+        yield Besides(attention, alignment, source)
 
 
 def format_translations(

@@ -10,9 +10,10 @@ from nmtflex.config import BatchConfig, SearchConfig
 from nmtflex.decoding.batching import batches
 from nmtflex.decoding.ensemble import Ids, StepModel
 from nmtflex.decoding.forks import check_not_forked
+from nmtflex.decoding.links import attended_words, mean_weights
 from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
-from nmtflex.decoding.traces import SentenceTrace, trace_pairs
+from nmtflex.decoding.traces import Numbers, SentenceTrace, trace_pairs
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
 
@@ -32,6 +33,8 @@ class Translation(NamedTuple):
         ids: Vocabulary ids of ``tokens``.
         cuts: How many of ``words`` each decoded word became; empty if each became one.
         unread: Source tokens beyond ``max_source_length``, which were not translated.
+        attended: For each word of the translation the number of the source word that it is linked
+            to, from 0, if requested; see docs/formats.md for what counts as a word.
     """
 
     text: str
@@ -43,6 +46,7 @@ class Translation(NamedTuple):
     ids: Sequence[int] = ()
     cuts: Sequence[int] = ()
     unread: int = 0
+    attended: Sequence[int] = ()
 
 
 class Translator:
@@ -69,6 +73,11 @@ class Translator:
         self.search = search or SearchConfig()
         self.batch = batch or BatchConfig()
         self._models = models
+
+    @property
+    def aligned(self) -> bool:
+        """Whether a model has weights over source positions, to align words by."""
+        return any(model.aligned for model in self._models)
 
     def decoding(self, models: Sequence[StepModel]) -> Translator:
         """Return a translator of other models, with the same pipeline and options.
@@ -104,7 +113,12 @@ class Translator:
         return [translation.text for translation in best]
 
     def n_best(
-        self, lines: Iterable[str], count: int, tally: Tally | None = None, trace: bool = False
+        self,
+        lines: Iterable[str],
+        count: int,
+        tally: Tally | None = None,
+        trace: bool = False,
+        align: bool = False,
     ) -> list[list[Translation]]:
         """Return the ``count`` best translations of each line, best first.
 
@@ -115,9 +129,11 @@ class Translator:
             count: Number of translations for each line.
             tally: If given, counts the score computations of attention (CPS).
             trace: Whether the best translation of each line carries a ``trace``.
+            align: Whether every translation carries its word alignment, ``attended``.
 
         Raises:
             TypeError: ``lines`` is a single string, or does not consist of strings.
+            ValueError: It is to be aligned, and no model has weights over source positions.
             RuntimeError: This process was forked after the run was loaded.
         """
         lines = _checked(lines)
@@ -125,19 +141,23 @@ class Translator:
         found = [best[:count] for best in self.translate_ids(sources, tally, count)]
         # Unknown words may be replaced in any of them.
         traced = count if self.search.replace_unk else int(trace)
-        traces = iter(
-            self._trace([
-                (source, hypothesis.ids)
-                for source, hypotheses in zip(sources, found, strict=True)
-                for hypothesis in hypotheses[:traced]
-            ])
-        )
+        pairs = [
+            (source, hypothesis.ids)
+            for source, hypotheses in zip(sources, found, strict=True)
+            for hypothesis in hypotheses[: count if align else traced]
+        ]
+        traces = self._trace(pairs)
+        weights = self._mean_weights(pairs, traces) if align else [None] * len(pairs)
+        looked = iter(zip(traces, weights, strict=True))
         unread = map(self.pipeline.source.unread, lines)
+
+        def text(line: str, hypothesis: Hypothesis, rank: int) -> Translation:
+            seen, weights = next(looked) if align or rank < traced else (None, None)
+            return self._text(line, hypothesis, seen if rank < traced else None, weights)
+
         return [
             [
-                self._text(line, hypothesis, next(traces) if rank < traced else None)._replace(
-                    unread=left
-                )
+                text(line, hypothesis, rank)._replace(unread=left)
                 for rank, hypothesis in enumerate(hypotheses)
             ]
             for line, hypotheses, left in zip(lines, found, unread, strict=True)
@@ -160,6 +180,11 @@ class Translator:
 
     def _trace(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[SentenceTrace | None]:
         return trace_pairs(self._models[0], pairs, self.batch.batch_sentences)
+
+    def _mean_weights(
+        self, pairs: Sequence[tuple[Ids, Ids]], first: Sequence[SentenceTrace | None]
+    ) -> list[Numbers | None]:
+        return mean_weights(self._models, pairs, self.batch.batch_sentences, first)
 
     def translate_ids(
         self,
@@ -197,7 +222,13 @@ class Translator:
                 found[index] = best
         return found
 
-    def _text(self, line: str, hypothesis: Hypothesis, trace: SentenceTrace | None) -> Translation:
+    def _text(
+        self,
+        line: str,
+        hypothesis: Hypothesis,
+        trace: SentenceTrace | None,
+        weights: Numbers | None,
+    ) -> Translation:
         target, ids = self.pipeline.target, hypothesis.ids
         if self.search.replace_unk and UNK_ID in ids and trace and trace.weights is not None:
             attended = self.pipeline.source.attended_words(line)
@@ -210,15 +241,17 @@ class Translator:
         else:
             words, cuts = target.decode_words(ids, self.search.unk), []
             text = target.tokenizer.detokenize(words)
+        tokens = [target.vocabulary.token(token) for token in ids]
         return Translation(
             text=text,
-            tokens=[target.vocabulary.token(token) for token in ids],
+            tokens=tokens,
             words=words,
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
             trace=trace,
             ids=ids,
             cuts=cuts,
+            attended=attended_words(self.pipeline, line, tokens, words, weights, cuts),
         )
 
 

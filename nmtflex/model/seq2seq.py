@@ -261,6 +261,11 @@ class Limited:
         return self._model.attending
 
     @property
+    def aligned(self) -> bool:
+        """Whether attention has weights over source positions."""
+        return self._model.aligned
+
+    @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return self._model.device

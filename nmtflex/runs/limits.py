@@ -68,6 +68,24 @@ def run_threshold(run: Run, tau: str | None) -> float | None:
     return threshold_value(tau, run.config["data"])
 
 
+def check_aligned(run: Run, flag: str, aligned: bool | None = None) -> None:
+    """Check that a run's attention has weights over source positions.
+
+    Args:
+        run: An opened run.
+        flag: The option that needs them.
+        aligned: Whether an ensemble has some that begins with this run; None: ask the run.
+
+    Raises:
+        OptionError: It has none.
+    """
+    if not (run.model.aligned if aligned is None else aligned):
+        raise OptionError(
+            f"{flag} needs weights over source positions, and {run.folder.path} has "
+            f"{run.model_config.attention.in_words()}"
+        )
+
+
 def under(run: Run, tau: float | None, shown: ShownConfig | None = None) -> Limited:
     """Return a run's model as it decodes under options.
 

@@ -104,6 +104,10 @@ class SidePipeline:
             for number in ids
             if number not in hidden
         ]
+        return self.join(pieces)
+
+    def join(self, pieces: list[str]) -> list[str]:
+        """Join subwords to words; there is one for each of ``word_starts``."""
         return self.subwords.join(pieces) if self.subwords else pieces
 
     def plain(self, line: str) -> str:

@@ -126,14 +126,14 @@ def test_workers_change_nothing_but_the_time(command_line, tiny_run, tmp_path) -
     source.write_text("\n".join("a b c d e f g h"[: 1 + 2 * (n % 8)] for n in range(300)) + "\n")
     found = []
     for workers in (1, 2):
-        traces = tmp_path / f"{workers}.jsonl"
+        traces, links = tmp_path / f"{workers}.jsonl", tmp_path / f"{workers}.links"
         outcome = command_line(
             "translate", tiny_run, "--input", source, "--workers", workers, "--threads", 1,
-            "--stats", "--attention-output", traces,
+            "--stats", "--attention-output", traces, "--alignment", links,
         )  # fmt: skip
         assert outcome.code == 0, outcome.err
         [stats] = [line for line in outcome.err.splitlines() if "CPS" in line]
-        found.append((outcome.out, stats, traces.read_text()))
+        found.append((outcome.out, stats, traces.read_text(), links.read_text()))
     assert found[0] == found[1]
     assert found[0][0].count("\n") == 300
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -52,6 +53,14 @@ class Tokenizer(ABC):
         Places are [start, end) in the raw line; None if the text is the raw line itself.
         """
         return line, None
+
+    def word_numbers(self, tokens: Sequence[str]) -> list[int]:
+        """Return for each token the number of its word as alignments count, from 0; -1 for none.
+
+        A token is a word. Subword models may join pieces to an empty one, which no line shows.
+        """
+        numbers = itertools.count()
+        return [next(numbers) if token else -1 for token in tokens]
 
     def describe(self) -> dict[str, Any]:
         """Return what ``build_tokenizer`` needs for the same tokenizer; versions are only shown."""

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import regex
+
 from nmtflex.text.tokenizers.base import Tokenizer
+
+UNSPACED = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+)  # characters of scripts that put no space between words
 
 
 class CharTokenizer(Tokenizer):
@@ -38,3 +44,21 @@ class CharTokenizer(Tokenizer):
         """Return the raw character, such as a space."""
         raw = self._CHARACTER.get(token, token)
         return raw, range(len(raw)) if len(raw) == len(token) else [0] * len(token)
+
+    def word_numbers(self, tokens: Sequence[str]) -> list[int]:
+        """Return the number of each character's word; -1 for white space.
+
+        Words stand between white space. In scripts without it, a character is a word.
+        """
+        found, number, inside = list[int](), -1, False
+        for token in tokens:
+            raw = self._CHARACTER.get(token, token)
+            alone = UNSPACED.match(raw) is not None
+            if raw.isspace():
+                found.append(-1)
+                inside = False
+                continue
+            number += alone or not inside
+            found.append(number)
+            inside = not alone
+        return found

@@ -53,6 +53,10 @@ class NormalizedTokenizer(Tokenizer):
         """Return the normalised line, and the raw place of each of its characters."""
         return self._normalizer.align(line)
 
+    def word_numbers(self, tokens: Sequence[str]) -> list[int]:
+        """Return the number of each token's word."""
+        return self._inner.word_numbers(tokens)
+
     def describe(self) -> dict[str, Any]:
         """Return the other tokenizer's description, with the normalisation."""
         return {**self._inner.describe(), "normalize": self._normalizer.name}

@@ -1,0 +1,131 @@
+"""Word alignments from attention: each target word linked to one source word.
+
+Legend: T target and S source tokens of a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from nmtflex.decoding.ensemble import Ids, StepModel
+from nmtflex.decoding.traces import Numbers, SentenceTrace, trace_pairs
+from nmtflex.text.pipeline import TextPipeline
+
+Attended = list[int]  # of each target word, the number of the source word it is linked to
+
+
+def attended_words(
+    pipeline: TextPipeline,
+    line: str,
+    tokens: Sequence[str],
+    words: Sequence[str],
+    weights: Numbers | None,
+    cuts: Sequence[int] = (),
+) -> Attended:
+    """Link each target word to the source word with the greatest weight, the first of equal ones.
+
+    Weights are summed over the subwords of either word. Words are numbered by
+    ``Tokenizer.word_numbers``. The end of the sentence is no word.
+
+    Args:
+        pipeline: The model's.
+        line: The raw source.
+        tokens: The target's T tokens.
+        words: Its words.
+        weights: [T or more, S] attention weights; None for a sentence without a source.
+        cuts: How many of ``words`` each word of ``tokens`` became; empty if each became one.
+
+    Returns:
+        A link for each target word; nothing where either side has no words.
+    """
+    source, target = pipeline.source, pipeline.target
+    if weights is None or not len(tokens):
+        return []
+    pieces = source.segment(line)
+    by_word = sum_pieces(weights[: len(tokens)], target.word_starts(tokens), 0)
+    by_word = sum_pieces(by_word, source.word_starts(pieces), 1)
+    if cuts:
+        by_word = np.repeat(by_word, cuts, axis=0)
+    by_word = _sum_words(by_word, target.tokenizer.word_numbers(words))
+    by_word = _sum_words(by_word.T, source.tokenizer.word_numbers(source.join(pieces))).T
+    return by_word.argmax(1).tolist() if by_word.size else []
+
+
+def align_pairs(
+    models: Sequence[StepModel],
+    pipeline: TextPipeline,
+    pairs: Sequence[tuple[str, str]],
+    batch_sentences: int = 64,
+) -> list[Attended]:
+    """Align given translations, by forced decoding.
+
+    Args:
+        models: In evaluation mode; the mean of their weights counts.
+        pipeline: Theirs.
+        pairs: Raw source and target lines.
+        batch_sentences: Pairs computed together.
+
+    Raises:
+        ValueError: No model has weights over source positions.
+    """
+    source, target = pipeline.source, pipeline.target
+    ids = [(source.encode(line), target.encode(other)) for line, other in pairs]
+    found = []
+    weights = mean_weights(models, ids, batch_sentences)
+    for (line, other), seen in zip(pairs, weights, strict=True):
+        tokens = target.segment(other)
+        found.append(attended_words(pipeline, line, tokens, target.join(tokens), seen))
+    return found
+
+
+def sum_pieces(weights: Numbers, starts: Sequence[int], axis: int) -> Numbers:
+    """Sum weights over the subwords of each word, which begins at ``starts``."""
+    return np.add.reduceat(weights, starts, axis=axis)
+
+
+def _sum_words(weights: Numbers, numbers: Sequence[int]) -> Numbers:
+    """Sum the rows of tokens with the same number, without those numbered -1."""
+    found = np.zeros((max(numbers, default=-1) + 1, weights.shape[1]))
+    real = np.array(numbers) >= 0
+    np.add.at(found, np.array(numbers)[real], weights[real])
+    return found
+
+
+def pharaoh_line(attended: Iterable[int]) -> str:
+    """Return links ``source-target`` in Pharaoh's format, words from 0, in target order."""
+    return " ".join(f"{source}-{target}" for target, source in enumerate(attended)) + "\n"
+
+
+def mean_weights(
+    models: Sequence[StepModel],
+    pairs: Sequence[tuple[Ids, Ids]],
+    batch_sentences: int = 64,
+    first: Sequence[SentenceTrace | None] | None = None,
+) -> list[Numbers | None]:
+    """Return the attention weights [T + 1, S] of given targets: the mean of the aligned models.
+
+    Args:
+        models: In evaluation mode.
+        pairs: Ids of source and target, without BOS and EOS.
+        batch_sentences: Pairs computed together.
+        first: Traces of the first model, if they are known.
+
+    Returns:
+        Weights for each pair; None if the source is empty.
+
+    Raises:
+        ValueError: No model has weights over source positions.
+    """
+    found = [
+        first if first is not None and at == 0 else trace_pairs(model, pairs, batch_sentences)
+        for at, model in enumerate(models)
+        if model.aligned
+    ]
+    if not found:
+        raise ValueError(f"none of {len(models)} models has weights to align by")
+    return [
+        None if several[0] is None else np.mean([trace.weights for trace in several], axis=0)
+        for several in zip(*found, strict=True)
+    ]
