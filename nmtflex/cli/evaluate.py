@@ -18,7 +18,9 @@ from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
+    from nmtflex.corpus.links import Links
     from nmtflex.decoding.opening import Opened
+    from nmtflex.scoring.alignment import AlignmentScore
     from nmtflex.scoring.evaluation import Evaluation, Scorer
     from nmtflex.scoring.report import ScoreReport
     from nmtflex.scoring.texts import Text
@@ -41,6 +43,11 @@ class _Data(NamedTuple):
     sources: list[str]
     references: list[tuple[str, list[str]]]  # file name and raw lines of each
     facts: dict[str, Any]
+    gold: list[Links] | None  # links between sources and references, if given
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return the sources with their only references."""
+        return list(zip(self.sources, self.references[0][1], strict=True))
 
 
 @command(app, "eval")
@@ -58,8 +65,8 @@ def evaluate(
     BPE, or on detokenized text (13a) if these are Moses tokens.
     """
     _check_files(config)
-    if not decoding.search.replace_unk:
-        refuse("has no effect without --replace-unk", shown)
+    if not (decoding.search.replace_unk or config.gold_alignment):
+        refuse("has no effect without --gold-alignment or --replace-unk", shown)
     if not config.runs:
         refuse("applies to translating with a run, not to scoring files", *decoding)
         scored = _score_files(config, scores)
@@ -151,6 +158,7 @@ def _score_run(
     from nmtflex.decoding.translator import WARM_UP
     from nmtflex.evaluation.run_scores import evaluate_run
 
+    alignment = _alignment(opened, data, config)
     if config.compared:  # so that one-time loading does not count for the first run
         opened.translator.translate(data.sources[:WARM_UP])
     begin = time.perf_counter()
@@ -177,7 +185,19 @@ def _score_run(
             )
     if opened.tau is not None:  # JSON has no infinity
         facts["tau"] = opened.tau if math.isfinite(opened.tau) else "inf"
-    return output, evaluation, facts
+    return output, evaluation._replace(alignment=alignment), facts
+
+
+def _alignment(opened: Opened, data: _Data, config: EvalConfig) -> AlignmentScore | None:
+    """Compare a run's alignments of the references with gold links, if there are some."""
+    from nmtflex.evaluation.run_scores import score_alignment
+    from nmtflex.runs.limits import check_aligned
+
+    if config.gold_alignment is None or data.gold is None:
+        return None
+    check_aligned(opened.run, "--gold-alignment", opened.translator.aligned)
+    path, base = config.gold_alignment, config.gold_base
+    return score_alignment(opened.translator, data.pairs(), data.gold, path, base)
 
 
 def _test_data(config: EvalConfig) -> _Data:
@@ -192,12 +212,22 @@ def _test_data(config: EvalConfig) -> _Data:
         split = chosen_split(config.runs, config.split, note)
         sources, references = common_split(config.runs, split)
         name = str(split_files(RunFolder(config.runs[0]).raw, split)[1])
-        return _Data(split, sources, [(name, references)], {"split": split})
+        facts: dict[str, Any] = {"split": split}
+        return _Data(split, sources, [(name, references)], facts, _gold(config, len(sources)))
     sources = list(read_lines(config.source))
     files = [(str(path), list(read_lines(path))) for path in config.reference]
     check_parallel((str(config.source), len(sources)), *((name, len(file)) for name, file in files))
     facts = {"source": str(config.source), "reference": [name for name, _ in files]}
-    return _Data(str(config.source), sources, files, facts)
+    return _Data(str(config.source), sources, files, facts, _gold(config, len(sources)))
+
+
+def _gold(config: EvalConfig, sources: int) -> list[Links] | None:
+    """Read the gold links of as many pairs, if they are given."""
+    from nmtflex.evaluation.run_scores import read_gold
+
+    if config.gold_alignment is None:
+        return None
+    return read_gold(config.gold_alignment, config.gold_base, sources)
 
 
 def _report(scored: _Scored, config: EvalConfig) -> ScoreReport:
@@ -268,7 +298,8 @@ def _check_files(config: EvalConfig) -> None:
                 f"--reference FILE"
             )
     written = {"--output": config.output, "--sentence-scores": config.sentence_scores}
-    others = [path for path in (*config.hypothesis, *config.reference, config.source) if path]
+    read = (*config.hypothesis, *config.reference, config.source, config.gold_alignment)
+    others = [path for path in read if path]
     for flag, path in written.items():
         if path is None:
             continue

@@ -12,7 +12,7 @@ from nmtflex.config.shared import SPLIT
 
 _SAMPLES = {"bootstrap": 1000, "randomisation": 10_000}
 _SEED = 12345  # sacrebleu's
-_OF_RUNS = "runs", "ensemble", "split", "output"  # options that only apply to runs
+_OF_RUN = "split", "output", "gold_alignment", "gold_base"  # options that only apply to runs
 _OF_WAT = "wat", "kytea_model", "segmenter"
 
 
@@ -43,7 +43,7 @@ class EvalConfig(Config):
         Opt(
             "Translations to score instead of a run, one per line; several files are several "
             "systems.",
-            replaces=_OF_RUNS,
+            replaces=("runs", "ensemble", *_OF_RUN),
         ),
     ] = dataclasses.field(default_factory=list)
     reference: Annotated[
@@ -70,6 +70,17 @@ class EvalConfig(Config):
             replaces=("split",),
         ),
     ] = None
+    gold_alignment: Annotated[
+        Path | None,
+        Opt(
+            "Also report the alignment error rate (AER) of the run's attention, forced to the "
+            "references, against this file: a line of links for each pair, such as 0-0 2p1, where "
+            "p or ? marks a possible link."
+        ),
+    ] = None
+    gold_base: Annotated[
+        int, Opt("Number of the first word in --gold-alignment: 0 or 1.", ge=0, le=1)
+    ] = 0
     significance: Annotated[
         Literal["bootstrap", "randomisation"] | None,
         Opt(
@@ -117,6 +128,10 @@ class EvalConfig(Config):
         if not self.runs and not self.hypothesis and not self.reference:
             return ["give a run folder, or --hypothesis and --reference"]
         idle, needs = self._run_faults() if self.runs else self._file_faults()
+        if self.gold_alignment is None:
+            idle["gold_base"] = "has no effect without --gold-alignment"
+        elif len(self.reference) > 1:
+            idle["gold_alignment"] = f"belongs to one --reference, not to {len(self.reference)}"
         if self.significance is None:
             idle |= dict.fromkeys(("samples", "seed"), "has no effect without --significance")
         elif self.significance == "randomisation" and not (
@@ -149,7 +164,7 @@ class EvalConfig(Config):
 
     def _file_faults(self) -> tuple[dict[str, str], list[str]]:
         """Return reasons why options have no effect with files, and what is missing."""
-        idle = dict.fromkeys(("split", "output"), "applies to a run, not to scoring files")
+        idle = dict.fromkeys(_OF_RUN, "applies to a run, not to scoring files")
         needs = ["--ensemble applies to runs, not to scoring files"] * self.ensemble
         if not self.reference:
             idle["hypothesis"] = "needs --reference"

@@ -10,7 +10,7 @@ from nmtflex.config import BatchConfig, SearchConfig
 from nmtflex.decoding.batching import batches
 from nmtflex.decoding.ensemble import Ids, StepModel
 from nmtflex.decoding.forks import check_not_forked
-from nmtflex.decoding.links import attended_words, mean_weights
+from nmtflex.decoding.links import align_pairs, attended_words, mean_weights
 from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import Numbers, SentenceTrace, trace_pairs
@@ -177,6 +177,20 @@ class Translator:
             (source, list(translation.ids))
             for source, translation in zip(sources, translations, strict=True)
         ])
+
+    def align(self, pairs: Sequence[tuple[str, str]]) -> list[list[int]]:
+        """Align given translations; see ``Translation.attended``.
+
+        Args:
+            pairs: Raw source and target lines.
+
+        Returns:
+            For each word of a target the number of the source word it is linked to.
+
+        Raises:
+            ValueError: No model has weights over source positions.
+        """
+        return align_pairs(self._models, self.pipeline, pairs, self.batch.batch_sentences)
 
     def _trace(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[SentenceTrace | None]:
         return trace_pairs(self._models[0], pairs, self.batch.batch_sentences)

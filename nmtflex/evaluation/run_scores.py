@@ -14,13 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmtflex.config import ScoreConfig
+from nmtflex.corpus.links import Links, check_inside, read_links
 from nmtflex.corpus.readers import read_lines
 from nmtflex.decoding.tally import Tally
-from nmtflex.errors import OptionError, RunError
+from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.runs.folder import RunFolder
+from nmtflex.scoring.alignment import AlignmentScore, score_alignments
 from nmtflex.scoring.bleu import Score
 from nmtflex.scoring.evaluation import Evaluation, Scorer, check_parallel
 from nmtflex.scoring.texts import Text, run_segmentation, wat_segmentation
+from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
     from nmtflex.decoding.translator import Translation, Translator
@@ -168,6 +171,55 @@ def evaluate_run(
         RunError: The model is broken.
     """
     return score_translated(scorer, translate_lines(translator, sources))
+
+
+def read_gold(path: Path, base: int, sources: int) -> list[Links]:
+    """Read gold links for as many pairs as there are sources.
+
+    Args:
+        path: See ``read_links``.
+        base: The number of the first word.
+        sources: How many.
+
+    Raises:
+        DataError: It has another number of lines, or no sure link, or is malformed.
+    """
+    gold = list(read_links(path, base))
+    if len(gold) != sources:
+        raise DataError(
+            f"{path} has {counted(len(gold), 'line')}, but there are {sources:,} pairs of source "
+            f"and reference; it needs a line for each, empty where nothing is linked"
+        )
+    if not any(links.sure for links in gold):
+        raise DataError(f"{path}: no sure link, such as 0-2; AER compares with these")
+    return gold
+
+
+def score_alignment(
+    translator: Translator,
+    pairs: Sequence[tuple[str, str]],
+    gold: Sequence[Links],
+    path: Path,
+    base: int,
+) -> AlignmentScore:
+    """Align references by forced decoding, and compare with gold links.
+
+    Args:
+        translator: The run's.
+        pairs: Raw sources and references.
+        gold: Links for each, from ``read_gold``.
+        path: Their file, for errors.
+        base: The number of the first word in it.
+
+    Raises:
+        DataError: A gold link is beyond the words of its pair.
+    """
+    source, target = translator.pipeline.source, translator.pipeline.target
+    for number, ((line, other), links) in enumerate(zip(pairs, gold, strict=True), 1):
+        sizes = source.num_words(line), target.num_words(other)
+        check_inside(links.possible, sizes, f"{path}:{number}", base)
+    found = translator.align(pairs)
+    return score_alignments([zip(one, range(len(one)), strict=True) for one in found], gold)
 
 
 def with_model(config: ScoreConfig, folder: RunFolder) -> ScoreConfig:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from nmtflex.config import ScoreConfig
 from nmtflex.corpus.readers import read_lines
 from nmtflex.errors import DataError
+from nmtflex.scoring.alignment import AlignmentScore
 from nmtflex.scoring.bleu import (
     Metric,
     Score,
@@ -38,6 +39,7 @@ class Evaluation(NamedTuple):
     cps_total: float | None = None  # of all heads and attending layers together
     encoding_computations: float | None = None  # score computations a sentence before the first
     decoding_seconds: float | None = None  # of a run
+    alignment: AlignmentScore | None = None  # of a run with the references, if requested
 
     @property
     def scores(self) -> dict[str, Score | RibesScore]:
@@ -65,6 +67,10 @@ class Evaluation(NamedTuple):
             found["encoding_computations"] = self.encoding_computations
         if self.decoding_seconds is not None:
             found["decoding_seconds"] = self.decoding_seconds
+        if self.alignment is not None:
+            rates = self.alignment._asdict()
+            found["aer"] = rates.pop("aer")
+            found |= {f"alignment_{name}": value for name, value in rates.items()}
         return found
 
 

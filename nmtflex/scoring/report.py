@@ -78,6 +78,11 @@ class ScoreReport:
             signature = row.signature if row else score.signature
             rows.append([name, _rounded(name, score.value), *numbers, signature])
         blank = [""] * (2 if intervals else 0)
+        if evaluation.alignment is not None:
+            signature = f"percent|{evaluation.alignment.signature}"
+            rows += [
+                [name, number, *blank, signature] for name, number in _alignment(evaluation).items()
+            ]
         if evaluation.cps is not None:
             what = "score computations a step"
             rows.append(["CPS", f"{evaluation.cps:.2f}", *blank, what])
@@ -96,10 +101,10 @@ class ScoreReport:
             signatures = {row.metric: row.signature for row in self.comparisons}
             rows = [[row.metric, row.system, *_numbers(row)] for row in self.comparisons]
             scores = [Table(("metric", "system", *_COMPARISON), rows)]
-            costs = {name: self._costs(evaluation) for name, evaluation in self.systems.items()}
-            if any(costs.values()):
-                rows = [[name, *numbers.values()] for name, numbers in costs.items()]
-                scores.append(Table(("system", *next(iter(costs.values()))), rows))
+            others = {name: self._others(evaluation) for name, evaluation in self.systems.items()}
+            if any(others.values()):
+                rows = [[name, *numbers.values()] for name, numbers in others.items()]
+                scores.append(Table(("system", *next(iter(others.values()))), rows))
         else:
             first = next(iter(self.systems.values()))
             signatures = {name: score.signature for name, score in first.scores.items()}
@@ -107,22 +112,23 @@ class ScoreReport:
                 [
                     system,
                     *(_rounded(name, score.value) for name, score in evaluation.scores.items()),
-                    *self._costs(evaluation).values(),
+                    *self._others(evaluation).values(),
                 ]
                 for system, evaluation in self.systems.items()
             ]
-            scores = [Table(("system", *signatures, *self._costs(first)), rows)]
+            scores = [Table(("system", *signatures, *self._others(first)), rows)]
         return [*scores, Table(("metric", "signature"), list(signatures.items()))]
 
-    def _costs(self, evaluation: Evaluation) -> dict[str, str]:
-        """Return the cost of a run's translations, by column name; nothing for files."""
+    def _others(self, evaluation: Evaluation) -> dict[str, str]:
+        """Return a run's alignment and costs, by column name; nothing for files."""
         if evaluation.decoding_seconds is None:
             return {}
         total = {}
         if any(map(_heads, self.systems.values())):
             total = {"CPS, total": _two_digits(evaluation.cps_total)}
         seconds = f"{evaluation.decoding_seconds:.1f}"
-        return {"CPS": _two_digits(evaluation.cps), **total, "decoding seconds": seconds}
+        costs = {"CPS": _two_digits(evaluation.cps), **total, "decoding seconds": seconds}
+        return _alignment(evaluation) | costs
 
     def _by_length(self) -> Table:
         """Return one row a bucket."""
@@ -152,6 +158,15 @@ def _plain(bucket: Bucket[Score]) -> dict[str, Any]:
 def _heads(evaluation: Evaluation) -> bool:
     """Tell whether scores were computed by several heads or layers."""
     return evaluation.cps_total not in (None, evaluation.cps)
+
+
+def _alignment(evaluation: Evaluation) -> dict[str, str]:
+    """Return the rates of a run's alignments, by their printed names, if they were requested."""
+    score = evaluation.alignment
+    if score is None:
+        return {}
+    rates = {"AER": score.aer, "precision": score.precision, "recall": score.recall}
+    return {name: _two_digits(value) for name, value in rates.items()}
 
 
 def _two_digits(value: float | None) -> str:

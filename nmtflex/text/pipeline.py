@@ -72,6 +72,10 @@ class SidePipeline:
         """Split a raw line into words: the tokens before subwords."""
         return self.tokenizer.words(line)
 
+    def num_words(self, line: str) -> int:
+        """Return how many words alignments count in a raw line."""
+        return 1 + max(self.tokenizer.word_numbers(self.join(self._pieces(line))), default=-1)
+
     def _split(self, word: str) -> Sequence[str]:
         return self.subwords.split(word) if self.subwords else (word,)
 

@@ -1,0 +1,88 @@
+"""Word alignments in files: Pharaoh's format, with sure and possible links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from nmtflex.corpus.readers import read_lines
+from nmtflex.errors import DataError
+from nmtflex.text.visible import visible
+
+LINK = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})")
+SURE = "-"
+
+Link = tuple[int, int]  # source word, target word, from 0
+
+
+class Links(NamedTuple):
+    """The links of a pair of sentences, each once and in order."""
+
+    sure: list[Link]
+    possible: list[Link]  # the sure ones among them
+
+
+def read_links(path: Path, base: int = 0) -> Iterator[Links]:
+    """Yield the links of each line of a file: ``0-2`` sure, ``0p2`` or ``0?2`` possible.
+
+    Args:
+        path: With a line for each pair of sentences.
+        base: The number of the first word in the file.
+
+    Raises:
+        DataError: The file cannot be read, or a line has anything else.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        yield parse_links(line, f"{path}:{number}", base)
+
+
+def parse_links(line: str, where: str, base: int = 0) -> Links:
+    """Return the links of a line.
+
+    Args:
+        line: Of the file.
+        where: Its file and number, for errors.
+        base: As for ``read_links``.
+
+    Raises:
+        DataError: A part is no link, or numbers a word below ``base``.
+    """
+    sure, possible = set[Link](), set[Link]()
+    for part in line.split():
+        found = LINK.fullmatch(part)
+        if found is None:
+            raise DataError(
+                f"{where}: {visible(part)!r} is not a link; write source word, hyphen and target "
+                f"word, as in 0-2 (0p2 if it is only possible)"
+            )
+        link = int(found[1]) - base, int(found[3]) - base
+        if min(link) < 0:
+            raise DataError(f"{where}: {part} names a word 0, but words are counted from {base}")
+        possible.add(link)
+        if found[2] == SURE:
+            sure.add(link)
+    return Links(sorted(sure), sorted(possible))
+
+
+def check_inside(links: Iterable[Link], sizes: tuple[int, int], where: str, base: int = 0) -> None:
+    """Check that links are inside their sentences.
+
+    Args:
+        links: Of a pair.
+        sizes: Source and target words.
+        where: File and number of the line, for errors.
+        base: As for ``read_links``.
+
+    Raises:
+        DataError: A word is beyond the last one.
+    """
+    for link in links:
+        for place, size, side in zip(link, sizes, ("source", "target"), strict=True):
+            if place >= size:
+                shown = "-".join(str(one + base) for one in link)
+                raise DataError(
+                    f"{where}: link {shown} is beyond the {side}, which has {size} words; words "
+                    f"are the tokens before subwords, counted from {base}"
+                )
