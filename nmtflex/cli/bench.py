@@ -70,6 +70,7 @@ def _check(config: BenchConfig, decoding: Decoding) -> None:
         idle = SearchConfig(
             length_penalty=search.length_penalty,
             max_length=search.max_length,
+            max_length_ratio=search.max_length_ratio,
             replace_unk=search.replace_unk,
             unk=search.unk,
         )

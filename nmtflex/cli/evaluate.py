@@ -183,6 +183,11 @@ def _score_run(
                 f"warning: {path}: --max-source-length {search.max_source_length} cut "
                 f"{counted(cut, 'source')}; the rest was not translated"
             )
+    if evaluation.truncated:
+        note(
+            f"warning: {path}: {counted(evaluation.truncated, 'translation')} reached the maximum "
+            f"length and may lack the end; raise --max-length-ratio or --max-length"
+        )
     if opened.tau is not None:  # JSON has no infinity
         facts["tau"] = opened.tau if math.isfinite(opened.tau) else "inf"
     return output, evaluation._replace(alignment=alignment), facts

@@ -61,8 +61,24 @@ class SearchConfig(Config):
         ),
     ] = 1.0
     max_length: Annotated[
-        int, Opt("Longest output in tokens; 0 for 3 x source tokens + 20.", ge=0, le=1_000_000)
+        int,
+        Opt(
+            "Longest output in tokens; 0 for --max-length-ratio x source tokens + 20.",
+            ge=0,
+            le=1_000_000,
+            replaces=("max_length_ratio",),
+        ),
     ] = 0
+    max_length_ratio: Annotated[
+        float,
+        Opt(
+            "Longest output in tokens for each source token, plus 20; a warning counts the outputs "
+            "that reach it. Raise it for a target in characters.",
+            gt=0,
+            le=1000,
+            replaces=("max_length",),
+        ),
+    ] = 3.0
     max_source_length: Annotated[
         int,
         Opt(
@@ -90,10 +106,20 @@ class SearchConfig(Config):
     ] = "<unk>"
 
     def validate(self) -> list[str]:
-        """Check that the text for an unknown word is one word."""
-        if self.unk.split() == [self.unk]:
-            return []
-        return [f"--unk must be a word without spaces, not {self.unk!r}"]
+        """Check that the text for an unknown word is one word, and the options of the length."""
+        faults = []
+        if self.unk.split() != [self.unk]:
+            faults.append(f"--unk must be a word without spaces, not {self.unk!r}")
+        fixed = f"with --max-length {self.max_length}, which sets the length"
+        return faults + self.idle({"max_length_ratio": fixed} if self.max_length else {})
+
+    def longest_output(self, source: int) -> int:
+        """Return the most tokens of a translation.
+
+        Args:
+            source: Source tokens of the sentence.
+        """
+        return self.max_length or int(self.max_length_ratio * source) + 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

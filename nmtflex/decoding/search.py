@@ -99,7 +99,7 @@ def beam_search(
         RunError: The model predicts NaN, or gives every continuation the probability 0.
     """
     ensemble = Ensemble(models, sources, counting=tally is not None)
-    lengths = [config.max_length or 3 * len(ids) + 20 for ids in sources]
+    lengths = [config.longest_output(len(ids)) for ids in sources]
     if limits is not None:
         lengths = list(map(min, lengths, limits))
     most = np.array(lengths)

@@ -140,23 +140,45 @@ def write_chunks(
 
 
 def watch_cut(chunks: Iterable[Chunk], tell: Callable[[str], None]) -> Iterator[Chunk]:
-    """Pass chunks on; tell at the end which lines were cut at ``max_source_length``."""
-    lines = count = 0
-    first: list[str] = []
+    """Pass chunks on; tell at the end which sources were cut, and which outputs may be."""
+    lines = 0
+    unread, truncated = _Noted(), _Noted()
     for chunk in chunks:
         for number, (best, *_) in enumerate(chunk.found, start=lines + 1):
             if best.unread:
-                count += 1
-                if len(first) < SHOWN:
-                    first.append(f"{number:,}")
+                unread.add(number)
+            if best.truncated:
+                truncated.add(number)
         lines += len(chunk.found)
         yield chunk
-    if count:
-        more = f" and {count - SHOWN:,} more" if count > SHOWN else ""
+    if unread.count:
         tell(
-            f"warning: --max-source-length cut {counted(count, 'line')}, whose rest was not "
-            f"translated (line {', '.join(first)}{more})"
+            f"warning: --max-source-length cut {counted(unread.count, 'line')}, whose rest was not "
+            f"translated ({unread})"
         )
+    if truncated.count:
+        tell(
+            f"warning: {counted(truncated.count, 'translation')} reached the maximum length and "
+            f"may lack the end ({truncated}); raise --max-length-ratio or --max-length"
+        )
+
+
+class _Noted:
+    """Counts lines, and keeps the numbers of the first ones."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._first: list[str] = []
+
+    def add(self, number: int) -> None:
+        """Count a line."""
+        self.count += 1
+        if len(self._first) < SHOWN:
+            self._first.append(f"{number:,}")
+
+    def __str__(self) -> str:
+        more = f" and {self.count - SHOWN:,} more" if self.count > SHOWN else ""
+        return f"line {', '.join(self._first)}{more}"
 
 
 @dataclass(frozen=True)
@@ -216,6 +238,7 @@ def format_translations(
                 "tokens": translation.tokens,
                 "score": translation.score,
                 "log_probability": translation.log_probability,
+                "truncated": translation.truncated,
             }
             for translation in translations
         ],

@@ -35,6 +35,7 @@ class Translation(NamedTuple):
         unread: Source tokens beyond ``max_source_length``, which were not translated.
         attended: For each word of the translation the number of the source word that it is linked
             to, from 0, if requested; see docs/formats.md for what counts as a word.
+        truncated: Whether it has as many tokens as it may have, so that its end may be missing.
     """
 
     text: str
@@ -47,6 +48,7 @@ class Translation(NamedTuple):
     cuts: Sequence[int] = ()
     unread: int = 0
     attended: Sequence[int] = ()
+    truncated: bool = False
 
 
 class Translator:
@@ -91,7 +93,8 @@ class Translator:
         """Return the best translation of each line, in order.
 
         A line without words gives an empty string. A line longer than ``max_source_length`` is
-        truncated there, with a warning.
+        truncated there, with a warning. Another warning counts the translations that reached the
+        maximum length.
 
         Args:
             lines: Raw lines: a list, a generator, an open file. All are read first.
@@ -100,7 +103,6 @@ class Translator:
             TypeError: ``lines`` is a single string, or does not consist of strings.
             RuntimeError: This process was forked after the run was loaded.
         """
-        lines = _checked(lines)
         best = [translations[0] for translations in self.n_best(lines, 1)]
         for index, translation in enumerate(best):
             if translation.unread:
@@ -110,6 +112,13 @@ class Translator:
                     f"{limit:,} were translated (max_source_length)",
                     stacklevel=2,
                 )
+        if truncated := [index for index, one in enumerate(best) if one.truncated]:
+            warnings.warn(
+                f"{len(truncated):,} of {len(best):,} translations reached the maximum length and "
+                f"may lack their end, first that of line {truncated[0]} (from 0); raise max_length "
+                f"or max_length_ratio",
+                stacklevel=2,
+            )
         return [translation.text for translation in best]
 
     def n_best(
@@ -157,10 +166,13 @@ class Translator:
 
         return [
             [
-                text(line, hypothesis, rank)._replace(unread=left)
+                text(line, hypothesis, rank)._replace(
+                    unread=left,
+                    truncated=len(hypothesis.ids) == self.search.longest_output(len(source)),
+                )
                 for rank, hypothesis in enumerate(hypotheses)
             ]
-            for line, hypotheses, left in zip(lines, found, unread, strict=True)
+            for line, source, hypotheses, left in zip(lines, sources, found, unread, strict=True)
         ]
 
     def traces(

@@ -152,6 +152,7 @@ def score_translated(scorer: Scorer, translated: Translated) -> tuple[Evaluation
         cps_total=tally.total,
         encoding_computations=tally.encoding,
         decoding_seconds=seconds,
+        truncated=sum(one.truncated for one in best),
     )
     return evaluation, output
 

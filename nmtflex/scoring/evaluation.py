@@ -40,6 +40,7 @@ class Evaluation(NamedTuple):
     encoding_computations: float | None = None  # score computations a sentence before the first
     decoding_seconds: float | None = None  # of a run
     alignment: AlignmentScore | None = None  # of a run with the references, if requested
+    truncated: int | None = None  # translations of a run that reached the maximum length
 
     @property
     def scores(self) -> dict[str, Score | RibesScore]:
@@ -71,6 +72,8 @@ class Evaluation(NamedTuple):
             rates = self.alignment._asdict()
             found["aer"] = rates.pop("aer")
             found |= {f"alignment_{name}": value for name, value in rates.items()}
+        if self.truncated is not None:
+            found["truncated"] = self.truncated
         return found
 
 

@@ -42,7 +42,7 @@ def test_one_line_out_for_each_in_as_the_api_gives_it(command_line, feed, tiny_r
     assert result.out == text(nmtflex.load(tiny_run, threads=1, beam=3).translate(LINES))
     assert result.out.split("\n")[1] == ""
     assert "7 sentences in" in result.err
-    assert result.err.count("\n") == 1
+    assert sum("warning" not in line for line in result.err.splitlines()) == 1
 
 
 def test_a_last_line_without_line_feed_and_no_line_at_all(command_line, feed, tiny_run) -> None:
@@ -250,4 +250,32 @@ def test_lines_that_are_cut_are_named(command_line, feed, tiny_run, tmp_path) ->
     assert [len(record["source"]) for record in records] == [2, 3, 0, *[3] * 6]
     assert all(len(row) == 3 for record in records[3:] for row in record["weights"])
     feed("a b\n")
-    assert "warning" not in command_line("translate", tiny_run, *options).err
+    assert "--max-source-length" not in command_line("translate", tiny_run, *options).err
+
+
+def test_outputs_that_reach_the_maximum_length_are_counted(command_line, feed, tiny_run) -> None:
+    feed(text(LINES))
+    options = [*ONE_THREAD, "--format", "json", "--max-length", 2]
+    result = command_line("translate", tiny_run, *options)
+    records = [json.loads(line) for line in result.out.splitlines()]
+    best = [record["translations"][0] for record in records]
+    full = [number for number, one in enumerate(best, start=1) if len(one["tokens"]) == 2]
+    assert [one["truncated"] for one in best] == [len(one["tokens"]) == 2 for one in best]
+    assert full
+    named = f"{len(full)} translation" + "s" * (len(full) > 1)
+    [warning] = [line for line in result.err.splitlines() if "warning" in line]
+    assert f"{named} reached" in warning
+    assert f"(line {', '.join(map(str, full))})" in warning
+    result = command_line("eval", tiny_run, "--max-length", 2, "--json")
+    translator = nmtflex.load(tiny_run, threads=1, max_length=2)
+    found = translator.n_best(["a b c", "c a b b"], 1)  # its test split
+    assert json.loads(result.out)["truncated"] == sum(best.truncated for (best,) in found) == 2
+    assert f"{tiny_run}: 2 translations reached" in result.err
+
+
+def test_the_maximum_length_is_fixed_or_relative(command_line, feed, tiny_run) -> None:
+    feed("a\n")
+    both = ["--max-length", 5, "--max-length-ratio", 2]
+    result = command_line("translate", tiny_run, *ONE_THREAD, *both)
+    assert result.code == 2
+    assert "--max-length-ratio 2.0 has no effect with --max-length 5" in result.err

@@ -130,7 +130,8 @@ def test_a_bound_on_the_source(tiny_run):
     with pytest.warns(UserWarning, match="max_source_length") as caught:
         found = bounded.translate(lines)
     assert found == free.translate(["a b c", "a b c", "", "h h h"])
-    assert [str(one.message).split(" tokens")[0] for one in caught] == [
+    told = [str(one.message) for one in caught if "max_source_length" in str(one.message)]
+    assert [one.split(" tokens")[0] for one in told] == [
         "line 1 (from 0) has 5", "line 3 (from 0) has 5,000"
     ]  # fmt: skip
     assert [best.unread for (best,) in bounded.n_best(lines, 1)] == [0, 2, 0, 4997]
@@ -148,3 +149,17 @@ def test_what_attention_looked_at_of_a_cut_line(tiny_run):
     alignment = align(bounded.pipeline, "a b c d e", best)
     assert alignment.source == ["a", "b", "c"]
     assert set(alignment.attended) <= {0, 1, 2}
+
+
+@pytest.mark.parametrize("options", [{"max_length": 2}, {"max_length_ratio": 0.5}, {}])
+def test_translations_as_long_as_they_may_be_are_counted(tiny_run, options):
+    translator = nmtflex.load(tiny_run, device="cpu", threads=1, **options)
+    lines = ["a b c", "", "h g f e", "c a b b d e", "b"]
+    found = [best for (best,) in translator.n_best(lines, 1)]
+    limits = [options.get("max_length") or int(options.get("max_length_ratio", 3) * words) + 20
+              for words in (3, 0, 4, 6, 1)]  # fmt: skip
+    full = [len(best.tokens) == limit for best, limit in zip(found, limits, strict=True)]
+    assert [best.truncated for best in found] == full
+    assert any(full)
+    with pytest.warns(UserWarning, match=f"{sum(full)} of 5 .* line {full.index(True)} "):
+        translator.translate(lines)

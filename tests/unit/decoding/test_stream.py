@@ -112,8 +112,11 @@ def test_json_format() -> None:
         "index": 0,
         "source": "日本",
         "translations": [
-            {"text": "日本", "tokens": ["日本"], "score": -0.5, "log_probability": -1.0},
-            {"text": "日本", "tokens": ["日本"], "score": -1.5, "log_probability": -3.0},
+            {"text": "日本", "tokens": ["日本"], **scores}
+            for scores in (
+                {"score": -0.5, "log_probability": -1.0, "truncated": False},
+                {"score": -1.5, "log_probability": -3.0, "truncated": False},
+            )
         ],
     }
     assert second["index"] == 1
@@ -128,7 +131,7 @@ def test_an_empty_translation(style: str) -> None:
         "text": "\n",
         "moses": "5 |||  ||| LogP= 0.000000 ||| 0.000000\n",
         "json": '{"index": 5, "source": "", "translations": [{"text": "", "tokens": [], '
-        '"score": 0.0, "log_probability": 0.0}]}\n',
+        '"score": 0.0, "log_probability": 0.0, "truncated": false}]}\n',
     }
     assert line == expected[style]
 
