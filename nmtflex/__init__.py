@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nmtflex.decoding.opening import load
-    from nmtflex.decoding.translator import Translation, Translator
+    from nmtflex.decoding.translation import Translation
+    from nmtflex.decoding.translator import Translator
 
 __version__ = "0.1.0"
 __all__ = ["Translation", "Translator", "__version__", "load"]
@@ -35,8 +36,12 @@ def __getattr__(name: str) -> object:
         from nmtflex.decoding.opening import load
 
         return load
-    if name in {"Translation", "Translator"}:
-        from nmtflex.decoding import translator
+    if name == "Translator":
+        from nmtflex.decoding.translator import Translator
 
-        return getattr(translator, name)
+        return Translator
+    if name == "Translation":
+        from nmtflex.decoding.translation import Translation
+
+        return Translation
     raise AttributeError(f"module 'nmtflex' has no attribute {name!r}")

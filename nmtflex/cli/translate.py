@@ -18,7 +18,14 @@ from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note, stderr
 from nmtflex.cli.processes import share_work
-from nmtflex.config import Decoding, DeviceConfig, OutputConfig, SearchConfig, ShownConfig
+from nmtflex.config import (
+    Decoding,
+    DeviceConfig,
+    OutputConfig,
+    ParagraphConfig,
+    SearchConfig,
+    ShownConfig,
+)
 from nmtflex.errors import OptionError
 from nmtflex.launch import SPEAKER
 from nmtflex.text.visible import counted
@@ -27,7 +34,8 @@ from nmtflex.workers import usable_cores
 if TYPE_CHECKING:
     from nmtflex.decoding.opening import Opened
     from nmtflex.decoding.tally import Tally
-    from nmtflex.decoding.translator import Translation, Translator
+    from nmtflex.decoding.translation import Translation
+    from nmtflex.decoding.translator import Translator
     from nmtflex.ranks import Ranks
 
 
@@ -43,6 +51,7 @@ def translate(
         ),
     ],
     decoding: Decoding,
+    paragraphs: ParagraphConfig,
     shown: ShownConfig,
     written: OutputConfig,
     input: Annotated[  # noqa: A002
@@ -60,6 +69,8 @@ def translate(
     ] = None,
 ) -> None:
     """Translate raw lines from standard input to standard output, one output line per input line.
+
+    Lines of several sentences need --split sentences, unless the run was trained on such lines.
 
     Programs that wait for each translation need --buffer 1; on a terminal this is automatic. The
     moses format writes ||| inside a translation as &#124;&#124;&#124;.
@@ -90,12 +101,14 @@ def translate(
     from nmtflex.decoding.tally import Tally
 
     search, threshold, batch, device = decoding
-    _check(written, search, shown)
+    _check(written, search, shown, paragraphs)
     _check_files(input, output, written)
     ranks = _ranks(written)
     if interactive:
         written = dataclasses.replace(written, buffer=1, workers=1)
-    models = functools.partial(open_ensemble, runs, search, threshold, batch, shown=shown)
+    models = functools.partial(
+        open_ensemble, runs, search, threshold, batch, shown=shown, paragraphs=paragraphs
+    )
     opened, again, spawn = _open(models, ranks.device(device), written.workers)
     show = _alignments(opened, written)
     traced = bool(written.attention_output or written.verbose)
@@ -155,11 +168,21 @@ def _report_cps(tally: Tally | None) -> None:
     )
 
 
-def _check(written: OutputConfig, search: SearchConfig, shown: ShownConfig) -> None:
+def _check(
+    written: OutputConfig, search: SearchConfig, shown: ShownConfig, paragraphs: ParagraphConfig
+) -> None:
     """Check options against each other."""
     from nmtflex.decoding.stream import check_output
 
     check_output(written, search)
+    if paragraphs.split == "sentences":
+        shows = OutputConfig(
+            n_best=written.n_best,
+            alignment=written.alignment,
+            attention_output=written.attention_output,
+            verbose=written.verbose,
+        )
+        refuse("cannot be combined with --split sentences, whose parts are joined", shows)
     if not (written.attention_output or written.alignment or written.verbose or search.replace_unk):
         refuse(
             "has no effect without --alignment, --attention-output, --replace-unk or --verbose",

@@ -56,6 +56,7 @@ from nmtflex.config.finetuning import AverageConfig, FinetuneConfig
 from nmtflex.config.model import ModelConfig
 from nmtflex.config.old_runs import upgraded
 from nmtflex.config.optimizer import AdamConfig, AdamWConfig, OptimizerConfig, SGDConfig
+from nmtflex.config.paragraphs import ParagraphConfig
 from nmtflex.config.plot import (
     AutoFigure,
     ByLengthFigure,

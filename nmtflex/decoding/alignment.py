@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtflex.decoding.links import sum_pieces
-from nmtflex.decoding.translator import Translation
+from nmtflex.decoding.translation import Translation
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 
 

@@ -10,6 +10,7 @@ from nmtflex.config import (
     BatchConfig,
     Config,
     DeviceConfig,
+    ParagraphConfig,
     SearchConfig,
     ShownConfig,
     ThresholdConfig,
@@ -22,6 +23,7 @@ from nmtflex.errors import OptionError
 from nmtflex.model.inference import make_ready
 from nmtflex.runs.limits import check_aligned, run_thresholds, under
 from nmtflex.runs.opening import Run, load_run
+from nmtflex.text.paragraphs import ParagraphSplitter
 
 Group = TypeVar("Group", bound=Config)
 
@@ -71,6 +73,7 @@ def open_ensemble(
     batch: BatchConfig,
     device: DeviceConfig,
     shown: ShownConfig | None = None,
+    paragraphs: ParagraphConfig | None = None,
 ) -> Opened:
     """Open runs that translate together, by the average of their probabilities.
 
@@ -84,6 +87,7 @@ def open_ensemble(
         batch: How many sentences are decoded together, and ``--int8``.
         device: Where all runs are.
         shown: The layer and head that traces and alignments show; without it the mean of all.
+        paragraphs: Whether lines are split into sentences.
 
     Raises:
         OptionError: The runs differ in vocabulary, tokenizer or BPE, or the first one's attention
@@ -102,9 +106,9 @@ def open_ensemble(
             )
     taus = run_thresholds(runs, threshold.tau)
     tau = next((value for value in taus if value is not None), None)
-    translator = _translator(runs, taus, search, batch, shown)
+    translator = _translator(runs, taus, search, batch, shown, paragraphs or ParagraphConfig())
     resolved = [path.resolve() for path in paths]
-    translator.reopen = (resolved, search, threshold, batch, device, shown)
+    translator.reopen = (resolved, search, threshold, batch, device, shown, paragraphs)
     return Opened(runs[0], translator, tau)
 
 
@@ -114,6 +118,7 @@ def _translator(
     search: SearchConfig,
     batch: BatchConfig,
     shown: ShownConfig | None,
+    paragraphs: ParagraphConfig,
 ) -> LoadedTranslator:
     """Make the translator of opened runs."""
     first = runs[0]
@@ -121,12 +126,24 @@ def _translator(
         check_aligned(first, "--replace-unk")
     for run in runs:
         make_ready(run.model, batch.int8)
-    first.pipeline.source.longest = search.max_source_length or None
+    splitter = None
+    if paragraphs.split == "sentences":
+        splitter = _splitter(runs, search, paragraphs)
+    else:
+        first.pipeline.source.longest = search.max_source_length or None
     models = [
         under(run, tau, shown if run is first or run.model.aligned else None)
         for run, tau in zip(runs, taus, strict=True)
     ]
-    return LoadedTranslator(models, first.pipeline, search, batch)
+    return LoadedTranslator(models, first.pipeline, search, batch, splitter)
+
+
+def _splitter(
+    runs: Sequence[Run], search: SearchConfig, paragraphs: ParagraphConfig
+) -> ParagraphSplitter:
+    """Make what splits lines; no unit is longer than the option says, or the data of training."""
+    trained = min(run.config["data"]["longest_source"] for run in runs)
+    return ParagraphSplitter(runs[0].pipeline, paragraphs.join, search.max_source_length or trained)
 
 
 def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
@@ -137,8 +154,9 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
             averages the probabilities of its runs; the runs must share tokenizer, BPE and
             vocabulary.
         **options: Those of ``nmtflex translate``, with underscores. Search: ``beam``,
-            ``length_penalty``, ``max_length`` and ``max_source_length`` (which limit the time of a
-            line), ``replace_unk``, ``unk``. Flexible attention: ``tau`` (a number, "inf", "auto").
+            ``length_penalty``, ``max_length``, ``max_length_ratio`` and ``max_source_length``
+            (which limit the time of a line), ``replace_unk``, ``unk``. Paragraphs: ``split``
+            ("sentences"), ``join``. Flexible attention: ``tau`` (a number, "inf", "auto").
             Traces and replaced unknown words: ``layer`` and ``head``, from 1.
             Speed: ``batch_sentences``, ``int8``, ``device``, ``dtype``, ``threads``.
 
@@ -155,17 +173,19 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
         options["tau"] = str(options["tau"])
     threshold = _take(ThresholdConfig, options)
     batch, shown = _take(BatchConfig, options), _take(ShownConfig, options)
-    device = _take(DeviceConfig, options)
+    device, paragraphs = _take(DeviceConfig, options), _take(ParagraphConfig, options)
     if options:
         name = min(options)
-        groups = (SearchConfig, ThresholdConfig, ShownConfig, BatchConfig, DeviceConfig)
+        groups = (
+            SearchConfig, ThresholdConfig, ShownConfig, BatchConfig, DeviceConfig, ParagraphConfig
+        )  # fmt: skip
         known = [key for group in groups for key in options_of(group)]
         raise OptionError(f"load: unknown option {name!r}{nearest(name, known)}")
     runs = [run] if isinstance(run, str | Path) else run
     if not runs:
         raise OptionError("load: there is no run in the list; name at least one")
     paths = list(map(Path, runs))
-    return open_ensemble(paths, search, threshold, batch, device, shown).translator
+    return open_ensemble(paths, search, threshold, batch, device, shown, paragraphs).translator
 
 
 def _take(group: type[Group], options: dict[str, Any]) -> Group:

@@ -16,7 +16,7 @@ from nmtflex.decoding.batching import buffers
 from nmtflex.decoding.stream import Chunk, ChunkTranslation
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import SentenceTrace
-from nmtflex.decoding.translator import Translation
+from nmtflex.decoding.translation import Translation
 from nmtflex.ranks import Ranks, merge
 
 

@@ -7,7 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from nmtflex.config import OutputConfig, SearchConfig
 from nmtflex.corpus.writers import open_lines
@@ -15,7 +15,8 @@ from nmtflex.decoding.batching import buffers
 from nmtflex.decoding.links import pharaoh_line
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import attention_line
-from nmtflex.decoding.translator import Translation, Translator
+from nmtflex.decoding.translation import Translation
+from nmtflex.decoding.translator import Translator
 from nmtflex.errors import OptionError
 from nmtflex.text.pipeline import SidePipeline
 from nmtflex.text.visible import counted
@@ -229,7 +230,7 @@ def format_translations(
         return translations[0].text + "\n"
     if style == "moses":
         return "".join(_moses(index, translation) for translation in translations)
-    record = {
+    record: dict[str, Any] = {
         "index": index,
         "source": source,
         "translations": [
@@ -243,6 +244,8 @@ def format_translations(
             for translation in translations
         ],
     }
+    if (units := translations[0].units) is not None:
+        record["units"] = [{"source": unit, "text": text} for unit, text in units]
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 

@@ -4,51 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from nmtflex.config import BatchConfig, SearchConfig
 from nmtflex.decoding.batching import batches
 from nmtflex.decoding.ensemble import Ids, StepModel
 from nmtflex.decoding.forks import check_not_forked
 from nmtflex.decoding.links import align_pairs, attended_words, mean_weights
+from nmtflex.decoding.paragraphs import joined
 from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import Numbers, SentenceTrace, trace_pairs
+from nmtflex.decoding.translation import Translation
+from nmtflex.errors import OptionError
+from nmtflex.text.paragraphs import ParagraphSplitter
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
 
 WARM_UP = 64  # sentences that are translated before a clock starts
-
-
-class Translation(NamedTuple):
-    """One translation of a line, with its tokens and scores.
-
-    Attributes:
-        text: The translation as raw text.
-        tokens: The model's tokens (subwords with BPE), ``<unk>`` for unknown ones.
-        words: The words of the target tokenizer, after ``replace_unk``.
-        score: ``log_probability`` / length ** ``length_penalty``, by which the search ranks.
-        log_probability: Natural logarithm of the probability, EOS included.
-        trace: What attention looked at, if requested: numpy arrays, see docs/formats.md.
-        ids: Vocabulary ids of ``tokens``.
-        cuts: How many of ``words`` each decoded word became; empty if each became one.
-        unread: Source tokens beyond ``max_source_length``, which were not translated.
-        attended: For each word of the translation the number of the source word that it is linked
-            to, from 0, if requested; see docs/formats.md for what counts as a word.
-        truncated: Whether it has as many tokens as it may have, so that its end may be missing.
-    """
-
-    text: str
-    tokens: list[str]
-    words: list[str]
-    score: float
-    log_probability: float
-    trace: SentenceTrace | None
-    ids: Sequence[int] = ()
-    cuts: Sequence[int] = ()
-    unread: int = 0
-    attended: Sequence[int] = ()
-    truncated: bool = False
 
 
 class Translator:
@@ -62,6 +35,7 @@ class Translator:
         pipeline: The text pipeline that the models were trained with.
         search: Options of the beam search.
         batch: How many sentences are decoded together; affects only speed.
+        paragraphs: Splits each line into what is translated by itself; None leaves lines whole.
     """
 
     def __init__(
@@ -70,11 +44,13 @@ class Translator:
         pipeline: TextPipeline,
         search: SearchConfig | None = None,
         batch: BatchConfig | None = None,
+        paragraphs: ParagraphSplitter | None = None,
     ) -> None:
         self.pipeline = pipeline
         self.search = search or SearchConfig()
         self.batch = batch or BatchConfig()
         self._models = models
+        self._paragraphs = paragraphs
 
     @property
     def aligned(self) -> bool:
@@ -87,7 +63,7 @@ class Translator:
         Args:
             models: In evaluation mode, with the same vocabulary.
         """
-        return Translator(models, self.pipeline, self.search, self.batch)
+        return Translator(models, self.pipeline, self.search, self.batch, self._paragraphs)
 
     def translate(self, lines: Iterable[str]) -> list[str]:
         """Return the best translation of each line, in order.
@@ -131,7 +107,8 @@ class Translator:
     ) -> list[list[Translation]]:
         """Return the ``count`` best translations of each line, best first.
 
-        A line may have fewer, and never has more than the beam size.
+        A line may have fewer, and never has more than the beam size. If lines are split into
+        sentences, a line has one translation, without a trace.
 
         Args:
             lines: Raw lines.
@@ -142,10 +119,33 @@ class Translator:
 
         Raises:
             TypeError: ``lines`` is a single string, or does not consist of strings.
+            OptionError: Lines are split into sentences, and ``count`` is more than 1, or ``trace``
+                or ``align`` is set.
             ValueError: It is to be aligned, and no model has weights over source positions.
             RuntimeError: This process was forked after the run was loaded.
         """
         lines = _checked(lines)
+        if self._paragraphs is None:
+            return self._n_best(lines, count, tally, trace, align)
+        if count > 1 or trace or align:
+            raise OptionError(
+                "a line that is split into sentences has one translation, without a trace or "
+                "links; load the run without split"
+            )
+        split = list(map(self._paragraphs.split, lines))
+        units = [unit for paragraph in split for unit in paragraph.units]
+        best = [translation for (translation,) in self._n_best(units, 1, tally)]
+        return [[one] for one in joined(self._paragraphs, split, best, self.search)]
+
+    def _n_best(
+        self,
+        lines: list[str],
+        count: int,
+        tally: Tally | None = None,
+        trace: bool = False,
+        align: bool = False,
+    ) -> list[list[Translation]]:
+        """Return the best translations of each line, which is translated as a whole."""
         sources = [self.pipeline.source.encode(line) for line in lines]
         found = [best[:count] for best in self.translate_ids(sources, tally, count)]
         # Unknown words may be replaced in any of them.

@@ -26,7 +26,8 @@ from nmtflex.scoring.texts import Text, run_segmentation, wat_segmentation
 from nmtflex.text.visible import counted
 
 if TYPE_CHECKING:
-    from nmtflex.decoding.translator import Translation, Translator
+    from nmtflex.decoding.translation import Translation
+    from nmtflex.decoding.translator import Translator
     from nmtflex.text.pipeline import SidePipeline
 
 

@@ -17,7 +17,8 @@ from nmtflex.bench.stopwatch import Stopwatch
 from nmtflex.config import Decoding, ScoreConfig, ShownConfig
 from nmtflex.decoding.opening import Opened
 from nmtflex.decoding.traces import Numbers, SentenceTrace
-from nmtflex.decoding.translator import WARM_UP, Translation
+from nmtflex.decoding.translation import Translation
+from nmtflex.decoding.translator import WARM_UP
 from nmtflex.evaluation.run_scores import (
     run_scorer,
     score_translated,

@@ -14,9 +14,10 @@ from typing import Any
 from nmtflex.config import FORMAT
 from nmtflex.errors import DataError
 from nmtflex.files import check_plain, read_json, write_json
+from nmtflex.text.sentences import usual_space
 from nmtflex.text.spans import spans_of
 from nmtflex.text.subwords import Subwords, load_subwords
-from nmtflex.text.subwords.sentencepiece import SPACE
+from nmtflex.text.subwords.sentencepiece import SPACE, SentencePiece
 from nmtflex.text.tokenizers import Tokenizer, build_tokenizer
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK, UNK_ID, Vocabulary
 
@@ -117,6 +118,12 @@ class SidePipeline:
     def plain(self, line: str) -> str:
         """Return a raw line as ``decode`` writes lines: without the marks of segmented text."""
         return self.subwords.plain(line) if self.subwords else line
+
+    def usual_space(self, sentence: str) -> str:
+        """Return the white space that joins a sentence of raw text and the next one."""
+        if self.tokenizer.name == "none" and not isinstance(self.subwords, SentencePiece):
+            return " "  # nothing else separates words
+        return usual_space(sentence)
 
     def attended_words(self, line: str) -> list[str]:
         """Return for each subword of ``segment(line)`` the raw text of the whole word it is of."""

@@ -7,7 +7,7 @@ import pytest
 
 from nmtflex.decoding.alignment import Alignment, align
 from nmtflex.decoding.traces import SentenceTrace
-from nmtflex.decoding.translator import Translation
+from nmtflex.decoding.translation import Translation
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.subwords.bpe import BPE
 from nmtflex.text.tokenizers import build_tokenizer

@@ -10,7 +10,7 @@ from nmtflex.decoding.shards import pack, unpack
 from nmtflex.decoding.stream import Chunk
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import SentenceTrace
-from nmtflex.decoding.translator import Translation
+from nmtflex.decoding.translation import Translation
 
 
 def test_a_chunk_survives_json():

@@ -13,7 +13,7 @@ from nmtflex.decoding.stream import (
     translated,
     write_chunks,
 )
-from nmtflex.decoding.translator import Translation
+from nmtflex.decoding.translation import Translation
 from nmtflex.errors import DataError, OptionError
 
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from nmtflex.config import ModelConfig, SearchConfig
-from nmtflex.decoding.translator import Translation, Translator
+from nmtflex.decoding.translation import Translation
+from nmtflex.decoding.translator import Translator
 from nmtflex.model.build import build_model
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.subwords.bpe import BPE
