@@ -49,9 +49,12 @@ def test_a_block_that_fails_leaves_the_setting():
     def fail():
         raise KeyError("loop")
 
-    with pytest.raises(KeyError, match="loop"), threads.keep_threads():
+    def both():
         seen(1)
         threads.run(fail, 2)
+
+    with pytest.raises(KeyError, match="loop"), threads.keep_threads():
+        both()
     assert numba.get_num_threads() == 2
     assert seen(1) == 1
     assert numba.get_num_threads() == 2
