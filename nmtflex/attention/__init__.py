@@ -20,6 +20,8 @@ from nmtflex.attention.heads import Heads, shown
 from nmtflex.attention.local_m import LocalMAttention
 from nmtflex.attention.local_p import LocalPAttention
 from nmtflex.attention.memory import MemoryAttention
+from nmtflex.attention.mocha import MochaAttention
+from nmtflex.attention.monotonic import MonotonicAttention
 from nmtflex.attention.none import NoAttention
 
 __all__ = [
@@ -34,6 +36,8 @@ __all__ = [
     "LocalMAttention",
     "LocalPAttention",
     "MemoryAttention",
+    "MochaAttention",
+    "MonotonicAttention",
     "NoAttention",
     "Sizes",
     "State",

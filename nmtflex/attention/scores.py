@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from nmtflex.attention.base import Sizes
 from nmtflex.layers.linear import Linear, Product
+from nmtflex.ops.tensors import precise
 
 
 class ScoreFunction(nn.Module, ABC):
@@ -41,6 +42,8 @@ class AdditiveScore(ScoreFunction):
     a concatenation in eq. 3 of Shu and Nakayama. ``U s`` is computed once a sentence.
     """
 
+    v: Tensor
+
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         self.query = Product(sizes.query, sizes.keys)
@@ -55,6 +58,23 @@ class AdditiveScore(ScoreFunction):
     def queries(self, query: Tensor) -> Tensor:
         """Return W h + b."""
         return self.query(query)
+
+
+class NormalizedScore(AdditiveScore):
+    """score = g v / |v| . tanh(W h + U s + b), whose scale g is learnt apart from its direction.
+
+    Raffel et al. (2017), https://arxiv.org/abs/1704.00784, section 2.4. At first g is 1 / sqrt(A),
+    so that no score is beyond 1.
+    """
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__(sizes)
+        self.g = nn.Parameter(torch.full((1,), 1 / math.sqrt(sizes.keys)))
+
+    def normalized(self) -> Tensor:
+        """Return g v / |v|, [A] in float32 at least, for all steps of a batch."""
+        v = self.v.to(precise(self.v.dtype))
+        return self.g.to(v.dtype) * v / torch.linalg.vector_norm(v)
 
 
 class GeneralScore(ScoreFunction):

@@ -7,7 +7,10 @@ from nmtflex.config.attention import (
     LocalMConfig,
     LocalPConfig,
     MemoryConfig,
+    MochaConfig,
+    MonotonicConfig,
     NoneConfig,
+    ScanningConfig,
 )
 from nmtflex.config.base import (
     FORMAT,

@@ -180,3 +180,55 @@ class MemoryConfig(AttentionConfig):
     decoder_scoring: Annotated[
         Literal["softmax", "sigmoid"], Opt("Normalisation of the slot scores at each decoder step.")
     ] = "softmax"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScanningConfig(AttentionConfig):
+    """Options of mechanisms that scan the source from left to right."""
+
+    energy_bias: Annotated[
+        float,
+        Opt(
+            "First value of the learnt bias r of the energies: the longer the sources, the lower "
+            "(-1 for summarization, -4 for speech).",
+            ge=-100,
+            le=100,
+        ),
+    ] = -1.0
+    energy_noise: Annotated[
+        float,
+        Opt(
+            "Standard deviation of the noise on the energies in training, which makes the model "
+            "decide clearly (Raffel et al.: 1).",
+            ge=0,
+            le=100,
+        ),
+    ] = 1.0
+
+    @property
+    def has_hidden_units(self) -> bool:
+        """The energy has hidden units."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MonotonicConfig(ScanningConfig):
+    """Options of hard monotonic attention (Raffel et al.)."""
+
+    kind: ClassVar[str] = "monotonic"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MochaConfig(ScanningConfig):
+    """Options of monotonic chunkwise attention (Chiu and Raffel)."""
+
+    kind: ClassVar[str] = "mocha"
+
+    chunk: Annotated[
+        int,
+        Opt(
+            "w: source tokens of the chunk that ends where the scan stops (Chiu and Raffel: 2 for "
+            "speech, 8 for summarization).",
+            ge=1,
+        ),
+    ] = 4

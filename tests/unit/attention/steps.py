@@ -8,9 +8,16 @@ import torch
 
 from nmtflex.attention import Attention, Glimpse, Sizes, State, build_attention
 from nmtflex.config import AttentionConfig
+from nmtflex.config.base import options_of
 
 SIZES = Sizes(query=4, feedback=3, states=4, keys=5, source_length=6)
 LENGTHS = [3, 8, 1, 5]
+
+
+def quiet(options: type[AttentionConfig]) -> AttentionConfig:
+    """The usual options of a mechanism, without the noise that some draw in training."""
+    noise = {name: 0.0 for name in options_of(options) if name == "energy_noise"}
+    return options(**noise)
 
 
 def build(config: AttentionConfig, seed: int = 1, sizes: Sizes = SIZES) -> Attention:

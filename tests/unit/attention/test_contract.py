@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import torch
-from steps import step
+from steps import quiet, step
 
 from nmtflex.attention import ATTENTIONS, Attention, Limits, Sizes, build_attention
 from nmtflex.config import (
@@ -22,7 +22,7 @@ from nmtflex.config import (
 SIZES = Sizes(query=8, feedback=5, states=8, keys=6, source_length=9)
 SCORINGS = ("softmax", "sigmoid")
 CONFIGS = [
-    *(config() for config in ATTENTIONS),
+    *map(quiet, ATTENTIONS),
     *(GlobalConfig(score=score) for score in ("general", "dot")),
     *(LocalMConfig(window=window) for window in (1, 2)),
     *(LocalPConfig(window=window, score="general") for window in (1, 2)),
