@@ -10,7 +10,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from nmtflex.attention.base import UNLIMITED, Limits, Sizes, register
-from nmtflex.attention.monotonic import MonotonicAttention, Reading, Track
+from nmtflex.attention.monotonic import MonotonicAttention, Reading, Track, in_steps
 from nmtflex.attention.scores import NormalizedScore
 from nmtflex.attention.source import read_source
 from nmtflex.config import MochaConfig
@@ -73,7 +73,7 @@ class MochaAttention(MonotonicAttention):
         (keys, _, lengths), v, _ = memory
         if rows is not None:
             keys, lengths = keys[rows], lengths[rows]
-        scores = sequence.scores(self.score.queries(queries), keys, lengths, v)
+        scores = sequence.scores(in_steps(self.score, queries), keys, lengths, v)
         return monotonic.chunked(alpha, scores, lengths, self.width)
 
     def _read(

@@ -22,7 +22,7 @@ from nmtflex.attention.base import (
     Trace,
     register,
 )
-from nmtflex.attention.scores import NormalizedScore
+from nmtflex.attention.scores import NormalizedScore, ScoreFunction
 from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import MonotonicConfig, ScanningConfig
 from nmtflex.ops import monotonic, sequence
@@ -145,7 +145,7 @@ class MonotonicAttention(Attention):
         (keys, _, lengths), v = self._track(memory)
         if rows is not None:  # never in training, which has one hypothesis a sentence
             keys, lengths = keys[rows], lengths[rows]
-        energies = sequence.scores(self.energy.queries(queries), keys, lengths, v) + self.r
+        energies = sequence.scores(in_steps(self.energy, queries), keys, lengths, v) + self.r
         if self.noise > 0:
             energies = energies + self.noise * torch.randn_like(energies)
         alpha = monotonic.expected(energies, before, lengths)
@@ -157,7 +157,7 @@ class MonotonicAttention(Attention):
         """Return where the scans of queries [N, T, Q] stop."""
         (keys, _, lengths), v = self._track(memory)
         lengths = lengths if rows is None else lengths[rows]
-        query = self.energy.queries(queries)
+        query = in_steps(self.energy, queries)
         return monotonic.scan(query, v, self.r, keys, lengths, rows, before)
 
     def _read_stops(
@@ -198,6 +198,11 @@ class MonotonicAttention(Attention):
         context = values.flatten(0, 1).index_select(0, of * length + stop)
         weights = functional.one_hot(stop, length).to(exactly(context).dtype) if trace else None
         return Reading(context, stop, torch.zeros_like(stop), weights)
+
+
+def in_steps(score: ScoreFunction, queries: Tensor) -> Tensor:
+    """Return ``score.queries`` of queries [N, T, Q], which takes them one by one: [N, T, A]."""
+    return score.queries(queries.flatten(0, 1)).view(*queries.shape[:2], -1)
 
 
 def _trace(before: Tensor, stops: Stops, read: Reading, lengths: Tensor) -> Trace:

@@ -77,4 +77,4 @@ def chunked(alpha: Tensor, scores: Tensor, lengths: Tensor, width: int) -> Tenso
     for place in range(width):  # in the chunk, whose last place is the stop's
         back = width - 1 - place
         beta = beta + functional.pad(shares[..., place], (-back, back))
-    return beta
+    return beta.masked_fill(outside, 0)

@@ -20,7 +20,9 @@ MASK = torch.arange(6) < LENGTHS[:, None]
 ROWS = torch.tensor([0, 0, 2, 2, 2])  # the second sentence is done
 STEPS = 4
 CASES = [
-    *((quiet(config), math.inf) for config in ATTENTIONS if config.kind != "none"),  # no heads without
+    *(
+        (quiet(config), math.inf) for config in ATTENTIONS if config.kind != "none"
+    ),  # no heads without
     *((options(score="dot"), math.inf) for options in (GlobalConfig, FlexibleConfig)),
     *((options(score="general", window=1), math.inf) for options in (LocalMConfig, LocalPConfig)),
     *((FlexibleConfig(score=score, gate_feedback=False), 0.1) for score in ("dot", "additive")),

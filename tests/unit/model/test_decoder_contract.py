@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from typing import Any
@@ -10,12 +11,13 @@ import pytest
 import torch
 from torch import nn
 
-from nmtflex.attention import ATTENTIONS, Limits
+from nmtflex.attention import ATTENTIONS, Limits, MonotonicAttention
 from nmtflex.config import (
     DecoderConfig,
     LayeredDecoderConfig,
     ModelConfig,
     RecurrentDecoderConfig,
+    ScanningConfig,
     SearchConfig,
 )
 from nmtflex.decoding.search import beam_search
@@ -83,6 +85,7 @@ CASES = [
 ]
 LAYERS = [config for config in CASES if config.decoder.heads]
 CELLULAR = [config for config in CASES if not config.decoder.heads]
+SCANNING = [config for config in CASES if isinstance(config.attention, ScanningConfig)]
 GATED = [config for config in CASES if ATTENTIONS[type(config.attention)].gated]
 
 
@@ -106,6 +109,15 @@ def build(config: ModelConfig, seed: int = 7) -> Seq2Seq:
     return model
 
 
+def eager(config: ModelConfig) -> Seq2Seq:
+    """A model whose scans, if any, stop where they begin: one that passes the end sees nothing."""
+    model = build(config)
+    for module in model.modules():
+        if isinstance(module, MonotonicAttention):
+            module.r.data.fill_(100.0)
+    return model
+
+
 def words() -> torch.Tensor:
     """Embeddings [B, T, E] of the words before each step."""
     draw = torch.Generator().manual_seed(9)
@@ -126,9 +138,9 @@ def run(model: Seq2Seq, tau: float, sequence: Any) -> tuple[list[torch.Tensor], 
     return found, torch.autograd.grad(total, leaves, allow_unused=True)
 
 
-def sequences_agree(config: ModelConfig, tau: float) -> torch.Tensor:
+def sequences_agree(config: ModelConfig, tau: float, training: bool = False) -> torch.Tensor:
     """Compare a decoder's sequence with its steps; return the output vectors."""
-    model = build(config)
+    model = build(config).train(training)
     expected, wanted = run(model, tau, Decoder.sequence)  # the loop over ``step``, unbound
     found, gradients = run(model, tau, type(model.decoder).sequence)
     for part, other in zip(found, expected, strict=True):
@@ -156,6 +168,17 @@ def test_every_decoder_is_here():
 @pytest.mark.parametrize("config", CASES, ids=name)
 def test_a_sequence_is_step_after_step(config):
     sequences_agree(config, math.inf)
+
+
+@pytest.mark.parametrize("config", SCANNING, ids=name)
+def test_a_sequence_is_step_after_step_in_expectation(config):
+    attention = dataclasses.replace(config.attention, energy_noise=0.0)
+    quiet = dataclasses.replace(config, attention=attention, dropout=0.0)
+    expected, hard = (
+        sequences_agree(quiet, math.inf, training=True),
+        sequences_agree(quiet, math.inf),
+    )
+    assert (expected - hard).abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("config", GATED, ids=name)
@@ -230,7 +253,7 @@ def test_hypotheses_are_reordered_at_will(config):
 @torch.no_grad()
 @pytest.mark.parametrize("config", LAYERS[::2], ids=name)
 def test_the_layers_start_with_nothing_and_see_the_source_through_attention(config):
-    model = build(config)
+    model = eager(config)
     _, start = model.encode(SOURCE, LENGTHS)
     assert not any(part.any() for part in start)
     steps = [
@@ -243,7 +266,7 @@ def test_the_layers_start_with_nothing_and_see_the_source_through_attention(conf
 @torch.no_grad()
 @pytest.mark.parametrize("config", LAYERS[1::3], ids=name)
 def test_a_step_counts_the_scores_of_all_heads_and_layers(config):
-    model = build(config)
+    model = eager(config)
     memory, state = model.encode(SOURCE, LENGTHS)
     trace = model.step(memory, torch.arange(4), state, torch.tensor([2, 5, 6, 7]), True).trace
     own = config.decoder
@@ -252,6 +275,8 @@ def test_a_step_counts_the_scores_of_all_heads_and_layers(config):
     each = {  # of one head at the first step, whose windows are wider than the sources
         "none": torch.zeros(4).long(),
         "memory": torch.full((4,), getattr(config.attention, "K", 0)),
+        "monotonic": torch.ones(4).long(),
+        "mocha": torch.full((4,), 2),  # an energy, and a chunk of one position
     }
     expected = each.get(config.attention.kind, LENGTHS)
     assert torch.equal(trace.computed, count * expected)

@@ -101,7 +101,7 @@ def test_hypotheses_of_a_sentence_share_its_memory(model):
 
 
 def test_every_parameter_gets_a_gradient(model):
-    model.loss(SOURCE, LENGTHS, TARGET_IN, TARGET_OUT).objective.backward()
+    model.train().loss(SOURCE, LENGTHS, TARGET_IN, TARGET_OUT).objective.backward()
     missing = [name for name, parameter in model.named_parameters() if parameter.grad is None]
     assert missing == []
 
