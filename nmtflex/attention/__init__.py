@@ -3,6 +3,7 @@
 A new mechanism is a file here, its options in ``nmtflex.config`` and a line below.
 """
 
+from nmtflex.attention.abc import AbcAttention
 from nmtflex.attention.base import (
     ATTENTIONS,
     UNLIMITED,
@@ -23,10 +24,12 @@ from nmtflex.attention.memory import MemoryAttention
 from nmtflex.attention.mocha import MochaAttention
 from nmtflex.attention.monotonic import MonotonicAttention
 from nmtflex.attention.none import NoAttention
+from nmtflex.attention.rfa import RfaAttention
 
 __all__ = [
     "ATTENTIONS",
     "UNLIMITED",
+    "AbcAttention",
     "Attention",
     "FlexibleAttention",
     "Glimpse",
@@ -39,6 +42,7 @@ __all__ = [
     "MochaAttention",
     "MonotonicAttention",
     "NoAttention",
+    "RfaAttention",
     "Sizes",
     "State",
     "Trace",

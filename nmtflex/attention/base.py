@@ -180,7 +180,10 @@ class Attention(nn.Module, ABC):
         return glimpse.context.unflatten(0, size), gates
 
     def weight_sums(self, length: int) -> tuple[float, float]:
-        """Return the least and the greatest sum of a step's weights over ``length`` positions."""
+        """Return the least and the greatest sum of a step's weights over ``length`` positions.
+
+        A least sum below 0 means that weights may be negative.
+        """
         return 1.0, 1.0
 
     def encoding_computations(self, lengths: Tensor) -> Tensor:

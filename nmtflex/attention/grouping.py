@@ -57,3 +57,18 @@ class Groups:
         """Undo ``spread``: [G, W, D] to [N, D]."""
         flat = tensor.reshape(-1, tensor.shape[2])
         return flat if self.slots is None else flat.index_select(0, self.slots)
+
+
+def summed(weights: Tensor, parts: Tensor, rows: Tensor | None) -> Tensor:
+    """Return what each hypothesis makes of its sentence: sums of parts by weights.
+
+    Args:
+        weights: [N, K].
+        parts: [B, K, D].
+        rows: [N], as in ``Groups``.
+
+    Returns:
+        [N, D], without a copy of the parts for each hypothesis.
+    """
+    groups = Groups(rows, len(parts))
+    return groups.collect(groups.spread(weights) @ groups.memory(parts))

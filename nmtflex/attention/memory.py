@@ -17,7 +17,7 @@ from nmtflex.attention.base import (
     Trace,
     register,
 )
-from nmtflex.attention.grouping import Groups
+from nmtflex.attention.grouping import summed
 from nmtflex.config import MemoryConfig
 from nmtflex.layers.linear import Linear, Product
 
@@ -83,15 +83,13 @@ class MemoryAttention(Attention):
         trace: bool = False,
     ) -> Glimpse:
         """Weigh the slots; see ``Attention.forward``."""
-        groups = Groups(rows, len(memory.slots))
         beta = _scored(self.beta(query), self.config.decoder_scoring)  # [N, K]
-        spread = groups.spread(beta)  # [G, W, K]
-        context = groups.collect(spread @ groups.memory(memory.slots))
+        context = summed(beta, memory.slots, rows)
         if not trace:
             return Glimpse(context, state)
         seen = Trace(
             computed=torch.full((len(beta),), self.config.K, device=beta.device),
-            weights=groups.collect(spread @ groups.memory(memory.alpha).transpose(1, 2)),
+            weights=summed(beta, memory.alpha.transpose(1, 2), rows),
             beta=beta,
             alpha=memory.alpha,
         )

@@ -41,6 +41,11 @@ def read_source(
     return make_source(score.keys(states if keys is None else keys), states, mask.sum(1))
 
 
+def real(tensor: Tensor, mask: Tensor) -> Tensor:
+    """Return [B, S, D] with 0 where ``mask`` [B, S] is False: padding may hold NaN."""
+    return tensor.masked_fill(~mask.unsqueeze(2), 0.0)
+
+
 def exactly(tensor: Tensor) -> Tensor:
     """Return a tensor in float32 at least, which positions and penalties need."""
     return tensor.to(precise(tensor.dtype))

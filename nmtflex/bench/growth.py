@@ -15,8 +15,8 @@ The rows of a model:
 
 - RNN + attn: a recurrent decoder that reads the whole source at every step.
 - transformer: otherwise, if self-attention or attention reads whole sequences.
-- RNN: the others, whose attention reads a window or K slots (Britz, Guan and Luong, 2017). Flexible
-  attention under a threshold is one of these in decoding.
+- RNN: the others, whose attention reads a window, K slots (Britz, Guan and Luong, 2017) or F
+  features. Flexible attention under a threshold is one of these in decoding.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ from nmtflex.config import (
     FlexibleConfig,
     GlobalConfig,
     LayeredDecoderConfig,
-    MemoryConfig,
     ModelConfig,
-    NoneConfig,
     TransformerDecoderConfig,
     TransformerEncoderConfig,
 )
@@ -110,13 +108,6 @@ def training_row(model: ModelConfig) -> str:
     return table_row(model, reads_all(model), encodes=True)
 
 
-def memory_order(model: ModelConfig) -> str:
-    """Return the order of what the decoder reads of a source."""
-    if isinstance(model.attention, NoneConfig):
-        return "k"
-    return "K k d" if isinstance(model.attention, MemoryConfig) else "t k d"
-
-
 QUANTITIES = (
     Quantity(
         "training, ms per target token",
@@ -146,7 +137,7 @@ QUANTITIES = (
         "source memory, bytes per sentence",
         "memory_bytes_per_sentence",
         lambda row: row.bytes.memory,
-        lambda model, _: memory_order(model),
+        lambda model, _: model.attention.source_memory,
     ),
 )
 

@@ -1,6 +1,7 @@
 """Definitions of all nmtflex options: types, bounds and help texts. Does not import torch."""
 
 from nmtflex.config.attention import (
+    AbcConfig,
     AttentionConfig,
     FlexibleConfig,
     GlobalConfig,
@@ -10,6 +11,7 @@ from nmtflex.config.attention import (
     MochaConfig,
     MonotonicConfig,
     NoneConfig,
+    RfaConfig,
     ScanningConfig,
 )
 from nmtflex.config.base import (

@@ -17,6 +17,8 @@ class AttentionConfig(Variant):
     """Options of an attention mechanism; one subclass each."""
 
     usual_decoder: ClassVar[str] = "bahdanau"
+    slots: ClassVar[bool] = False  # has slots, which stand for the source
+    source_memory: ClassVar[str] = "t k d"  # order of what a decoder reads of t positions
 
     @property
     def has_hidden_units(self) -> bool:
@@ -89,6 +91,7 @@ class NoneConfig(AttentionConfig):
     """No attention: the decoder sees the encoder's final state only."""
 
     kind: ClassVar[str] = "none"
+    source_memory: ClassVar[str] = "k"
 
     def context_size(self, states_size: int) -> int:
         """Return 0: there is no context."""
@@ -147,22 +150,27 @@ class FlexibleConfig(ScoredConfig):
         return True
 
 
+Slots = Annotated[
+    int,
+    Opt(
+        "Number of slots that represent the source (Britz et al.: 32 and 64).",
+        ge=1,
+        le=MOST_UNITS,
+        flag="--K",
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryConfig(AttentionConfig):
     """Options of fixed-size memory attention (Britz, Guan and Luong)."""
 
     kind: ClassVar[str] = "memory"
     usual_decoder: ClassVar[str] = "luong"
+    slots: ClassVar[bool] = True
+    source_memory: ClassVar[str] = "K k d"
 
-    K: Annotated[
-        int,
-        Opt(
-            "Number of memory vectors that represent the source (the paper: 32 and 64).",
-            ge=1,
-            le=MOST_UNITS,
-            flag="--K",
-        ),
-    ] = 32
+    K: Slots = 32
     position_encoding: Annotated[
         bool,
         Opt(
@@ -180,6 +188,51 @@ class MemoryConfig(AttentionConfig):
     decoder_scoring: Annotated[
         Literal["softmax", "sigmoid"], Opt("Normalisation of the slot scores at each decoder step.")
     ] = "softmax"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AbcConfig(ScoredConfig):
+    """Options of attention with bounded-memory control (Peng et al. 2022)."""
+
+    kind: ClassVar[str] = "abc"
+    slots: ClassVar[bool] = True
+    source_memory: ClassVar[str] = "K k d"
+
+    K: Slots = 32
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RfaConfig(ScoredConfig):
+    """Options of random feature attention (Peng et al. 2021)."""
+
+    kind: ClassVar[str] = "rfa"
+    source_memory: ClassVar[str] = "F k d"
+
+    score: Annotated[
+        Literal["general", "dot"], Opt("Score function whose softmax is estimated.")
+    ] = "general"
+    features: Annotated[
+        int,
+        Opt(
+            "Number of random vectors (the paper's program: 64). A step costs as many products, "
+            "or twice as many with --feature-map fourier.",
+            ge=1,
+            le=MOST_UNITS,
+        ),
+    ] = 64
+    feature_map: Annotated[
+        Literal["fourier", "positive"],
+        Opt(
+            "Random features: sine and cosine (the paper's), whose weights may be negative; or "
+            "exponentials (Performer's), whose weights are not."
+        ),
+    ] = "positive"
+
+    @classmethod
+    def usual(cls, kinds: Kinds, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the score function that is usual in the decoder, or its nearest dot product."""
+        usual = ScoredConfig.usual(kinds, values)
+        return {} if usual["score"] == "additive" else usual
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -217,7 +217,7 @@ def _model(backbone: str, mechanism: str) -> ModelConfig:
         encoder=first,
         decoder=second,
         attention=mechanism,
-        K=64 if attention is MemoryConfig else None,
+        K=64 if attention.slots else None,
         embedding_size=128 if small else 256,
         encoder_size=128 if recurrent else 256,
         decoder_size=256,

@@ -92,7 +92,7 @@ class FocusFigure(SentenceFigure):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryFigure(SentenceFigure):
-    """The slots of memory attention: alpha, beta and their product."""
+    """Memory slots: alpha, beta and their product."""
 
     kind: ClassVar[str] = "memory"
 

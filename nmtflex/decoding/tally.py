@@ -70,7 +70,7 @@ class Tally:
 
     @property
     def encoding(self) -> float | None:
-        """Mean score computations a sentence before the first step (memory attention: K S)."""
+        """Mean score computations a sentence before the first step (K slots: K S)."""
         return _mean(self._encoding)
 
 

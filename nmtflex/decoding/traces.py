@@ -32,7 +32,7 @@ class SentenceTrace(NamedTuple):
     focus: Numbers | None  # [T], source positions from 0
     window_start: Numbers | None  # [T]
     window_stop: Numbers | None  # [T]
-    beta: Numbers | None  # [T, K], memory attention's weights over the slots
+    beta: Numbers | None  # [T, K], weights over slots
     alpha: Numbers | None  # [S, K], what filled them
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Weights as heatmaps: source by target, and the slots of memory attention between them."""
+"""Weights as heatmaps: source by target, and memory slots between them."""
 
 from __future__ import annotations
 
@@ -53,6 +53,8 @@ def attention(looked: Looked, weights: Numbers, caption: str) -> Figure:
     panels[0].set_xlabel(SOURCE)
     panels[0].set_ylabel(TARGET)
     unit = "Σ α β over the slots" if looked.slots else "0 to 1"
+    if weights.min() < 0:  # random features
+        unit = "negative ones as 0"
     _colour_bar(image, wide, f"attention weight ({unit})")
     if gate is not None:
         _gate_beside(panels[1], gate)
@@ -139,7 +141,7 @@ def memory(looked: Looked, alpha: Numbers, beta: Numbers, caption: str) -> Figur
     product.set_xticks([])
     _number_slots(right.xaxis, slots)
     right.set_yticks([])
-    head(figure, "Memory attention: slots filled and read", caption)
+    head(figure, "Memory slots, filled and read", caption)
     return figure
 
 

@@ -99,15 +99,14 @@ def _sentence(
     line, where = _line(opened, kind, report)
     looked = look_at(opened.translator, line)
     mechanism = opened.run.model_config.attention
-    slots = isinstance(mechanism, MemoryConfig)
-    looked = looked._replace(slots=slots)
+    looked = looked._replace(slots=mechanism.slots)
     run, *settings = facts_of(opened, names([path])[0], decoding).values()
     which = shown_in_words(opened.run.model, shown or ShownConfig())
     caption = " · ".join([run, where, *settings, *[which] * bool(which), looked.computed])
     name = kind.kind
     if isinstance(kind, AutoFigure):
         name = "attention" if looked.trace.beta is None else "memory"
-    having = {"focus": looked.trace.focus is not None, "memory": slots}
+    having = {"focus": looked.trace.focus is not None, "memory": mechanism.slots}
     if having.get(name) and heads_in_mean(opened.run.model, shown or ShownConfig()) > 1:
         raise OptionError(
             f"--kind {name} needs a single head, and {path} shows its {which}; choose one with "
@@ -151,7 +150,7 @@ def _focus(looked: Looked, caption: str) -> Figure:
 
 
 def _memory(looked: Looked, caption: str) -> Figure:
-    slots = "memory slots, which --attention memory has"
+    slots = "memory slots, which --attention memory and abc have"
     alpha, beta = _need(looked.trace.alpha, slots), _need(looked.trace.beta, slots)
     return figures.memory(looked, alpha, beta, caption)
 

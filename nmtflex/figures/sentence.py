@@ -20,7 +20,7 @@ class Looked(NamedTuple):
     source: list[str]  # S tokens
     target: list[str]  # T tokens, the end of the sentence last
     trace: SentenceTrace
-    slots: bool = False  # weights are sums over the slots of memory attention
+    slots: bool = False  # weights are sums over slots
 
     @property
     def computed(self) -> str:

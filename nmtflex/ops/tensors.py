@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
@@ -13,6 +14,13 @@ from torch.nn import functional
 def precise(dtype: torch.dtype) -> torch.dtype:
     """Return the format of positions, penalties and sums, which need float32 at least."""
     return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def full_precision(device: torch.device) -> contextlib.AbstractContextManager[Any]:
+    """Return the block in which products run in their tensors' format, whatever autocast says."""
+    if not torch.is_autocast_enabled(device.type):
+        return contextlib.nullcontext()  # autocast's block takes as long as a small product
+    return torch.autocast(device.type, enabled=False)
 
 
 def padded(rows: Tensor, multiple: int) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,8 +75,9 @@ def _checksum(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> str:
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Return a model's weights by name, a tied one once."""
-    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+    """Return a model's weights by name, a tied one once, and what it drew once for all."""
+    own = itertools.chain(model.named_parameters(), model.named_buffers())
+    return {name: tensor.detach() for name, tensor in own}
 
 
 def load_weights(path: Path, model: nn.Module) -> dict[str, str]:

@@ -57,7 +57,7 @@ def test_slots_are_drawn_of_a_single_head(draw, memory):
     assert "Attention weights of each target token" in whole
     assert "Σ α β over the slots" in whole
     one = in_one_line(draw(memory, *SENTENCE, *ONE))
-    assert "Memory attention: slots filled and read" in one
+    assert "Memory slots, filled and read" in one
     assert "layer 2, head 1 · CPS 3, 4 source tokens" in one
 
 

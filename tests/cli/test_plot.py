@@ -30,7 +30,10 @@ OF_SENTENCE = [
     ("focus", "flexible", "the centre of the next window"),
     ("focus", "local-m", "the centre of the window"),
     ("focus", "local-p", "the centre of the window"),
+    ("attention", "abc", "attention weight (Σ α β over the slots)"),
+    ("attention", "rfa", "attention weight (0 to 1)"),
     ("memory", "memory", "α (0 to 1)"),
+    ("memory", "abc", "α (0 to 1)"),
 ]
 
 
@@ -53,7 +56,8 @@ def test_figures_of_a_sentence(draw, run_of, kind, mechanism, words):
     [
         *((name, "Attention weights of each target token") for name in ("global", "local-p")),
         ("flexible", "Attention weights of each target token"),
-        ("memory", "Memory attention: slots filled and read"),
+        ("memory", "Memory slots, filled and read"),
+        ("abc", "Memory slots, filled and read"),
     ],
 )
 def test_without_a_kind_a_sentence_is_drawn_as_fits_the_mechanism(draw, run_of, mechanism, title):
@@ -205,7 +209,7 @@ OWNERS = {
     "attention": "weights over source positions, which every mechanism but none has",
     "gate": "a gate, which --attention flexible has",
     "focus": "a focus, which --attention flexible, local-m and local-p have",
-    "memory": "memory slots, which --attention memory has",
+    "memory": "memory slots, which --attention memory and abc have",
 }
 
 

@@ -179,6 +179,50 @@ class Memory(NoAttention):
         return Step(np.asarray(context))
 
 
+class Abc(GlobalAttention):
+    """Peng et al. (2022): global attention to slots, each a mean by its own weights."""
+
+    def read(self) -> None:
+        logits: Matrix = np.array([self.weights["phi.weight"] @ key for key in self.keys])  # [S, K]
+        means: list[list[Vector]] = [[], []]
+        for slot in logits.T:
+            for found, vectors in zip(means, (self.keys, self.states), strict=True):
+                pairs = zip(softmax(slot), vectors, strict=True)
+                found.append(np.asarray(sum(weight * vector for weight, vector in pairs)))
+        self.keys, self.states = means
+
+
+class Rfa(NoAttention):
+    """Peng et al. (2021), with sine and cosine; Choromanski et al. (2021), with exponentials."""
+
+    def scaled(self, vector: Vector) -> Vector:
+        return np.asarray(self.weights["sigma"] * vector / math.sqrt(vector @ vector + 1e-6))
+
+    def phi(self, x: Vector) -> Vector:
+        products = self.weights["random"] @ x
+        if self.options.feature_map == "fourier":
+            found = np.concatenate([np.sin(products), np.cos(products)])
+        else:
+            found = np.exp(products - x @ x / 2)
+        return found / math.sqrt(len(products))
+
+    def read(self) -> None:
+        keys = self.keys
+        if self.options.score == "general":
+            keys = [self.weights["score.states.weight"] @ key for key in keys]
+        self.features = [self.phi(self.scaled(key)) for key in keys]
+
+    def attend(self, query: Vector, feedback: Vector, state: Any) -> Step:
+        own = self.phi(self.scaled(query))
+        kernels = np.array([own @ feature for feature in self.features])
+        total = kernels.sum()
+        if self.options.feature_map == "fourier":
+            total = max(total, 0.1 * len(kernels))
+        weights = kernels / total
+        context = sum(weight * state for weight, state in zip(weights, self.states, strict=True))
+        return Step(np.asarray(context), weights=weights)
+
+
 MECHANISMS: dict[str, type[NoAttention]] = {
     "none": NoAttention,
     "global": GlobalAttention,
@@ -186,4 +230,6 @@ MECHANISMS: dict[str, type[NoAttention]] = {
     "local-p": LocalP,
     "flexible": Flexible,
     "memory": Memory,
+    "abc": Abc,
+    "rfa": Rfa,
 }

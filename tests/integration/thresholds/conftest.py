@@ -43,7 +43,7 @@ def run_of(corpus):
         run = corpus / f"run-{kind}"
         if not run.exists():
             options = ["--attention", kind, "--updates", 12, "--batch-sentences", 16]
-            if kind == "memory":
+            if kind in ("memory", "abc"):
                 options += ["--K", 3]
             call("train", corpus / "prepared", "--run", run, *MODEL, *options, *PLACE)
         return run

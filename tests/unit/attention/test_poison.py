@@ -14,7 +14,15 @@ from loops import SCORES
 from steps import LENGTHS, SIZES, build, sources, step
 
 from nmtflex.attention import Attention, Limits, State, Trace
-from nmtflex.config import FlexibleConfig, GlobalConfig, LocalMConfig, LocalPConfig, MemoryConfig
+from nmtflex.config import (
+    AbcConfig,
+    FlexibleConfig,
+    GlobalConfig,
+    LocalMConfig,
+    LocalPConfig,
+    MemoryConfig,
+    RfaConfig,
+)
 
 ROWS = torch.tensor([0, 0, 1, 1, 1, 2, 3])
 POSITIONS = range(max(LENGTHS))
@@ -174,10 +182,19 @@ def test_nan_outside_the_windows_leaves_the_gradients_of_training(options, score
     assert (values[~skipped] != 0).all()
 
 
-@pytest.mark.parametrize("position_encoding", [True, False])
-@pytest.mark.parametrize("encoder_scoring", ["softmax", "sigmoid"])
-def test_memory_keeps_nothing_of_the_encoder_states(encoder_scoring, position_encoding):
-    config = MemoryConfig(K=3, encoder_scoring=encoder_scoring, position_encoding=position_encoding)
+SUMMARIES = [
+    *(
+        MemoryConfig(K=3, encoder_scoring=scoring, position_encoding=encoding)
+        for scoring in ("softmax", "sigmoid")
+        for encoding in (True, False)
+    ),
+    *(AbcConfig(K=3, score=score) for score in SCORES),
+    *(RfaConfig(features=3, feature_map=kind) for kind in ("fourier", "positive")),
+]
+
+
+@pytest.mark.parametrize("config", SUMMARIES, ids=str)
+def test_a_summary_keeps_nothing_of_the_encoder_states(config):
     attention = build(config)
     with torch.no_grad():
         states, mask = sources()
@@ -193,14 +210,53 @@ def test_memory_keeps_nothing_of_the_encoder_states(encoder_scoring, position_en
         assert expected is None or torch.equal(part, expected)
 
 
-def test_a_step_of_memory_reads_the_slots_alone():
-    attention = build(MemoryConfig(K=3))
+@pytest.mark.parametrize(
+    ("config", "filled_by"),
+    [
+        (MemoryConfig(K=3), "alpha"),
+        (AbcConfig(K=3), "phi"),
+        (RfaConfig(features=3, feature_map="fourier"), "shares"),
+        (RfaConfig(features=3, feature_map="positive"), "shares"),
+    ],
+    ids=str,
+)
+def test_a_step_reads_the_summary_alone(config, filled_by):
+    attention = build(config)
     memory = attention.prepare(*sources())
     query, embedded = torch.randn(7, 4).double(), torch.zeros(7, 3).double()
     before = step(attention, query, embedded, memory, ROWS, ()).context
-    poisoned = memory._replace(alpha=torch.full_like(memory.alpha, math.nan))
+    filled = getattr(memory, filled_by)
+    assert filled.shape[:2] == (len(LENGTHS), max(LENGTHS))
+    poisoned = memory._replace(**{filled_by: torch.full_like(filled, math.nan)})
     after = step(attention, query, embedded, poisoned, ROWS, (), trace=True).context
     assert torch.equal(after, before)
+
+
+@pytest.mark.parametrize("config", [c for c in SUMMARIES if c.kind != "memory"], ids=str)
+def test_nan_at_padding_leaves_a_summary_and_its_gradients(config):
+    """Keys and values apart, as with heads."""
+    attention = build(config)
+    query, embedded = torch.randn(7, 4).double(), torch.zeros(7, 3).double()
+    (values, mask), (keys, _) = sources(), sources(seed=5)
+
+    def run(poison):
+        leaves = [
+            part.masked_fill(~mask[..., None], poison).requires_grad_() for part in (keys, values)
+        ]
+        memory = attention.prepare(leaves[1], mask, keys=leaves[0])
+        seen = step(attention, query, embedded, memory, ROWS, (), trace=True)
+        wanted = [*leaves, *attention.parameters()]
+        return seen, torch.autograd.grad(seen.context.square().sum(), wanted)
+
+    (seen, gradients), (expected, others) = run(math.nan), run(3.0)
+    assert torch.isfinite(seen.context).all()
+    assert torch.equal(seen.context, expected.context)
+    assert torch.equal(seen.trace.weights, expected.trace.weights)
+    for found, other in zip(gradients, others, strict=True):
+        assert torch.equal(found, other)
+    for leaf in gradients[:2]:
+        assert (leaf[~mask] == 0).all()
+        assert (leaf[mask] != 0).any()
 
 
 @pytest.mark.parametrize(
@@ -212,6 +268,9 @@ def test_a_step_of_memory_reads_the_slots_alone():
         (FlexibleConfig(), math.inf),
         (FlexibleConfig(), 1.38),
         (MemoryConfig(), math.inf),
+        (AbcConfig(), math.inf),
+        (RfaConfig(feature_map="fourier"), math.inf),
+        (RfaConfig(feature_map="positive"), math.inf),
     ],
     ids=str,
 )

@@ -15,6 +15,7 @@ from steps import SIZES, build, step
 
 from nmtflex.attention import Limits
 from nmtflex.config import (
+    AbcConfig,
     FlexibleConfig,
     GlobalConfig,
     LocalMConfig,
@@ -22,6 +23,7 @@ from nmtflex.config import (
     MemoryConfig,
     ModelConfig,
     NoneConfig,
+    RfaConfig,
     SearchConfig,
 )
 from nmtflex.decoding.search import beam_search
@@ -218,7 +220,14 @@ def count_by_hand(config, tau, length, carried, trace, n):
     if isinstance(config, LocalPConfig):
         centre = trace.focus[n].item()
         return sum(abs(s - centre) <= config.window for s in positions)
-    return {"none": 0, "global": length, "memory": getattr(config, "K", 0)}[config.kind]
+    return length if config.kind == "global" else numbers_of(config)
+
+
+def numbers_of(config):
+    """The slots or features that stand for the source, whatever its length."""
+    if config.kind == "rfa":
+        return config.features * {"fourier": 2, "positive": 1}[config.feature_map]
+    return getattr(config, "K", 0)
 
 
 @functools.cache
@@ -249,6 +258,9 @@ def averages(sources, counts):
         FlexibleConfig(),
         FlexibleConfig(sigma=0.7, gate_feedback=False),
         MemoryConfig(K=3),
+        AbcConfig(K=3),
+        RfaConfig(features=3, feature_map="fourier"),
+        RfaConfig(features=3, feature_map="positive"),
     ],
     ids=str,
 )
@@ -274,7 +286,7 @@ def test_cps_is_a_count_one_by_one(config):
                 counts[row].append(count_by_hand(config, tau, length, carried, trace, n))
         assert tally.cps == pytest.approx(averages(sources, counts), abs=1e-12)
         assert tally.encoding == pytest.approx(
-            sum(getattr(config, "K", 0) * len(source) for source in sources) / len(sources)
+            sum(numbers_of(config) * len(source) for source in sources) / len(sources)
         )
         # The first step has one hypothesis; in each later one every slot of the beam has one
         # until it is finished, the step of EOS included.

@@ -45,6 +45,8 @@ def orders(backbone: str, mechanism: str, tau: float = math.inf) -> list[str]:
         ("transformer+ssru", "global", ["t k d", "t k d", "t k d", "k d", "t k d"]),
         # A window or K slots in place of the whole source.
         ("recurrent+luong", "memory", ["k² d", "t k d", "k² d", "k d", "K k d"]),
+        ("recurrent+luong", "abc", ["k² d", "t k d", "k² d", "k d", "K k d"]),
+        ("transformer+ssru", "rfa", ["t k d", "t k d", "k² d", "k d", "F k d"]),
         ("recurrent+ssru", "local-p", ["k² d", "t k d", "k² d", "k d", "t k d"]),
         ("transformer+ssru", "memory", ["t k d", "t k d", "k² d", "k d", "K k d"]),
         ("recurrent+transformer", "memory", ["t k d", "t k d", "t k d", "t k d", "K k d"]),

@@ -78,7 +78,7 @@ def test_memory_is_alpha_beta_and_their_product(trace, texts):
     assert np.array_equal(right, BETA)
     found = texts(figure)
     for text in (
-        "Memory attention: slots filled and read",
+        "Memory slots, filled and read",
         "α (0 to 1)",
         "β (0 to 1)",
         "Σ α β over the slots",

@@ -13,6 +13,7 @@ from oracle.model import BOS, EOS, Oracle
 from torch import nn
 
 from nmtflex.config import (
+    AbcConfig,
     FlexibleConfig,
     GlobalConfig,
     LocalMConfig,
@@ -20,6 +21,7 @@ from nmtflex.config import (
     MemoryConfig,
     ModelConfig,
     NoneConfig,
+    RfaConfig,
 )
 from nmtflex.model.build import build_model
 from nmtflex.model.seq2seq import Seq2Seq
@@ -50,6 +52,9 @@ ATTENTION: list[tuple[Any, float]] = [
         for other in KINDS
         for place in (True, False)
     ),
+    *((AbcConfig(K=3, score=score), math.inf) for score in SCORES),
+    (RfaConfig(features=4, feature_map="fourier", score="general"), math.inf),
+    (RfaConfig(features=4, feature_map="positive", score="dot"), math.inf),
 ]
 DECODERS = [
     {"decoder": "bahdanau"},

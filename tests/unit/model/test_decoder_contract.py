@@ -274,13 +274,14 @@ def test_a_step_counts_the_scores_of_all_heads_and_layers(config):
     assert model.attending == count
     each = {  # of one head at the first step, whose windows are wider than the sources
         "none": torch.zeros(4).long(),
-        "memory": torch.full((4,), getattr(config.attention, "K", 0)),
         "monotonic": torch.ones(4).long(),
         "mocha": torch.full((4,), 2),  # an energy, and a chunk of one position
+        **dict.fromkeys(("memory", "abc"), torch.full((4,), getattr(config.attention, "K", 0))),
+        "rfa": torch.full((4,), getattr(config.attention, "features", 0)),
     }
     expected = each.get(config.attention.kind, LENGTHS)
     assert torch.equal(trace.computed, count * expected)
-    once = {"memory": getattr(config.attention, "K", 0) * LENGTHS}
+    once = {kind: each[kind] * LENGTHS for kind in ("memory", "abc", "rfa")}
     expected = once.get(config.attention.kind, torch.zeros(4).long())
     assert torch.equal(model.encoding_computations(LENGTHS), count * expected)
 

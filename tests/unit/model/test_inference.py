@@ -9,6 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from nmtflex.config import (
+    AbcConfig,
     FlexibleConfig,
     GlobalConfig,
     LocalMConfig,
@@ -16,6 +17,7 @@ from nmtflex.config import (
     MemoryConfig,
     ModelConfig,
     NoneConfig,
+    RfaConfig,
     SearchConfig,
 )
 from nmtflex.decoding.search import beam_search
@@ -26,8 +28,10 @@ from nmtflex.model.inference import make_ready
 
 ATTENTIONS = [
     NoneConfig(), GlobalConfig(), GlobalConfig(score="general"), LocalMConfig(), LocalPConfig(),
-    FlexibleConfig(), FlexibleConfig(gate_feedback=False), MemoryConfig(K=3),
+    FlexibleConfig(), FlexibleConfig(gate_feedback=False), MemoryConfig(K=3), AbcConfig(K=3),
+    RfaConfig(features=3), RfaConfig(features=3, feature_map="fourier"),
 ]  # fmt: skip
+MECHANISMS = "none", "global", "local-p", "flexible", "memory", "abc", "rfa"
 LAYERED = [
     {"decoder_heads": 2, "decoder_ffn": 24, "decoder_layers": 2},
     {"encoder": "transformer", "encoder_size": 16, "encoder_heads": 4, "encoder_layers": 2,
@@ -44,7 +48,7 @@ CASES = [
     {"bottleneck": 5},
     {"tie_embeddings": "all"},
     *({"attention": attention, "decoder": kind} | LAYERED[number % 2]
-      for number, attention in enumerate(("none", "global", "local-p", "flexible", "memory"))
+      for number, attention in enumerate(MECHANISMS)
       for kind in ("ssru", "transformer")),
 ]  # fmt: skip
 SOURCES = [[4, 5, 6, 7], [8, 9], [10, 4, 5, 6, 7, 8, 9]]

@@ -92,6 +92,7 @@ def oracle_loss(
     oracle: Oracle, direction: dict[str, Any], step: float, smoothing: float, beta: float
 ) -> float:
     """Return the loss a step away."""
-    arrays = {name: array + step * direction[name] for name, array in oracle.weights.arrays.items()}
+    arrays = dict(oracle.weights.arrays)  # with what was drawn once for all
+    arrays |= {name: arrays[name] + step * along for name, along in direction.items()}
     moved = Oracle(oracle.config, arrays, oracle.longest, oracle.tau)
     return sum(moved.loss(*pair, smoothing, beta)[0] for pair in PAIRS)
