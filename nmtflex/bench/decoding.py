@@ -178,7 +178,7 @@ def bench_runs(
         RunError: A folder is not a run, or lacks the split.
         DataError: The split has no words, or a process died.
     """
-    subjects = _subjects(paths, wanted)
+    subjects = subjects_of(paths, names(paths), open_runs(paths, wanted.decoding), wanted)
     counted = []
     for one in subjects:
         report(f"{one.path}: counting over {len(one.sources):,} sentences of {wanted.split}")
@@ -191,18 +191,19 @@ def bench_runs(
     return [Measured(*column) for column in columns]
 
 
-def _subjects(paths: Sequence[Path], wanted: RunsTask) -> list[Subject]:
-    """Open runs, and encode their split.
+def subjects_of(
+    paths: Sequence[Path], called: Sequence[str], opened: Sequence[Opened], wanted: RunsTask
+) -> list[Subject]:
+    """Encode the split of opened runs; each is called by its name.
 
     Raises:
-        OptionError: The runs have different data, or cannot do what the options ask.
-        RunError: A folder is not a run, or lacks the split.
+        OptionError: The runs have different data.
+        RunError: A run lacks the split.
         DataError: The split has no words.
     """
     found: list[Subject] = []
-    opened = open_runs(paths, wanted.decoding)
     lines, references = (part[: wanted.sentences] for part in common_split(paths, wanted.split))
-    for path, name, one in zip(paths, names(paths), opened, strict=True):
+    for path, name, one in zip(paths, called, opened, strict=True):
         encode = one.translator.pipeline.source.encode
         found.append(Subject(path, name, one, list(map(encode, lines)), references))
         if not any(found[-1].sources):

@@ -117,17 +117,21 @@ class Paced:
 def bytes_in(value: Any, kind: type[Tensor | Cache] = Tensor) -> int:
     """Return the bytes of all tensors, or of all caches' rows, in nested tuples.
 
-    What is there twice counts once.
+    What is there twice counts once: a tensor again, or a view of one that is there.
     """
-    found: dict[tuple[int, int], int] = {}
+    views: dict[int, dict[tuple[int, int], int]] = {}  # by storage
+    sizes: dict[int, int] = {}
 
     def visit(part: Any) -> None:
         if isinstance(part, kind):
             tensor = part.rows if isinstance(part, Cache) else part
-            found[tensor.data_ptr(), tensor.nbytes] = tensor.nbytes
+            storage = tensor.untyped_storage()
+            sizes[storage.data_ptr()] = storage.nbytes()
+            own = views.setdefault(storage.data_ptr(), {})
+            own[tensor.data_ptr(), tensor.nbytes] = tensor.nbytes
         elif isinstance(part, tuple):
             for inner in part:
                 visit(inner)
 
     visit(value)
-    return sum(found.values())
+    return sum(min(sizes[place], sum(own.values())) for place, own in views.items())

@@ -42,6 +42,7 @@ COMMANDS = (
     "evaluate",
     "sweep",
     "bench",
+    "compare",
     "plot",
     "report",
     "score",

@@ -106,7 +106,7 @@ def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
         from nmtflex.bench.decoding import as_csv
         from nmtflex.figures.figures import speed
 
-        caption = f"{split} · beam {decoding.search.beam} · {_words(how)}"
+        caption = f"{split} · beam {decoding.search.beam} · {computed_on(how)}"
         batches = f"batches of {counted(decoding.batch.batch_sentences, 'sentence')}"
         figure = speed(measured, f"{caption} · {batches}")
         note(_write_files(config.output, as_csv(measured), figure))
@@ -131,7 +131,7 @@ def column_of(
     return {
         "attention": facts["attention"],
         "decoder": f"{facts['decoder']}, {facts['beam']}",
-        "computed on": _words(how),
+        "computed on": computed_on(how),
         "sentences": f"{counts.sentences:,}",
         "BLEU": f"{counts.bleu:.2f}",
         "target tokens": f"{counts.tokens:,}",
@@ -155,7 +155,7 @@ def _share(times: Times | None, whole: float) -> str:
     return "" if times is None else f"{times.median:.3f} ({times.median / whole:.0%})"
 
 
-def _words(how: dict[str, Any]) -> str:
+def computed_on(how: dict[str, Any]) -> str:
     """Describe the device, threads, number format and kernels."""
     threads = f"{how['threads']} thread{'s' * (how['threads'] > 1)}"
     return f"{how['device']}, {threads}, {how['dtype']}, kernels: {how['kernels']}"
@@ -172,7 +172,7 @@ def _bench_kernels(config: BenchConfig, device: DeviceConfig) -> None:
 
     place = open_device(device)
     how = computing(place, device.dtype)
-    note(f"attention of one decoding step: {_words(how)}")
+    note(f"attention of one decoding step: {computed_on(how)}")
     decoding = bench_decoding(device=str(place), repeats=config.repeats)
     note("attention of a training batch, forward and backward")
     training = bench_training(device=str(place), repeats=config.repeats)
@@ -233,7 +233,7 @@ def _bench_synthetic(config: BenchConfig, decoding: Decoding) -> None:
         from nmtflex.bench.growth import as_csv
         from nmtflex.figures.figures import growth
 
-        caption = f"{_words(how)} · batches of {counted(wanted.sentences, 'sentence')}"
+        caption = f"{computed_on(how)} · batches of {counted(wanted.sentences, 'sentence')}"
         figure = growth(grown, f"{caption} · beam {wanted.beam}")
         note(_write_files(config.output, as_csv(rows), figure))
     if not config.json:

@@ -59,8 +59,7 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
     bundles: dict[str, Any] = {}  # named tuples of groups
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints[name]
-        if is_kind(hint, Config) or is_kind(hint, tuple):
-            own = get_type_hints(hint) if is_kind(hint, tuple) else {name: hint}
+        if own := _groups(name, hint):
             bundles |= {name: hint} if is_kind(hint, tuple) else {}
             groups |= own
             for group in own.values():
@@ -88,6 +87,19 @@ def bind(function: Callable[..., Any]) -> Callable[..., Any]:
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {p.name: p.annotation for p in parameters}
     return call
+
+
+def groups_of(function: Callable[..., Any]) -> list[type[Config]]:
+    """Return the option groups of a command."""
+    hints = get_type_hints(inspect.unwrap(function)).items()
+    return [group for name, hint in hints for group in _groups(name, hint).values()]
+
+
+def _groups(name: str, hint: Any) -> dict[str, type[Config]]:
+    """Return the option groups of a command's parameter; none if it is a single option."""
+    if is_kind(hint, tuple):
+        return get_type_hints(hint)
+    return {name: hint} if is_kind(hint, Config) else {}
 
 
 def _common(

@@ -183,7 +183,7 @@ def read_toml(path: Path, fields: Fields) -> dict[str, Any]:
     Raises:
         OptionError: The file is not TOML, or an option is unknown or not valid.
     """
-    return read_options(path, _parse(path), fields)
+    return read_options(path, parse_toml(path), fields)
 
 
 def read_options(path: Path, found: dict[str, Any], fields: Fields) -> dict[str, Any]:
@@ -206,8 +206,8 @@ def read_options(path: Path, found: dict[str, Any], fields: Fields) -> dict[str,
         raise OptionError(f"{path}: {error}") from error
 
 
-def _parse(path: Path) -> dict[str, Any]:
-    """Return the contents of a TOML file.
+def parse_toml(path: Path, flag: str = "--config ") -> dict[str, Any]:
+    """Return the contents of a TOML file, which a flag names in messages.
 
     Raises:
         OptionError: The file cannot be read or is not TOML.
@@ -218,7 +218,7 @@ def _parse(path: Path) -> dict[str, Any]:
         found = tomllib.loads(text)
         _check_integers(found)
     except OSError as error:
-        raise OptionError(f"--config {path}: {error.strerror}") from error
+        raise OptionError(f"{flag}{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise OptionError(f"{path}: not valid UTF-8") from error
     except (ValueError, RecursionError) as error:  # not TOML, or far too long or deep

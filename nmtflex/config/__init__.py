@@ -30,6 +30,7 @@ from nmtflex.config.base import (
     revive,
 )
 from nmtflex.config.bench import BenchConfig
+from nmtflex.config.compare import CompareConfig
 from nmtflex.config.corpus import (
     GenerateCopyConfig,
     GenerateToyConfig,
@@ -58,6 +59,7 @@ from nmtflex.config.decoding import (
 )
 from nmtflex.config.encoder import EncoderConfig, RecurrentEncoderConfig, TransformerEncoderConfig
 from nmtflex.config.finetuning import AverageConfig, FinetuneConfig
+from nmtflex.config.layers import layered
 from nmtflex.config.model import ModelConfig
 from nmtflex.config.old_runs import upgraded
 from nmtflex.config.optimizer import AdamConfig, AdamWConfig, OptimizerConfig, SGDConfig

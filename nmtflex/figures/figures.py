@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmtflex.errors import OptionError
+from nmtflex.figures.comparison import comparison
 from nmtflex.figures.encoding import encoding
 from nmtflex.figures.fonts import FAMILIES, GENERIC, cover
 from nmtflex.figures.growth import growth
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "attention", "by_length", "check_matplotlib", "encoding", "focus", "gate", "growth", "learning",
-    "memory", "save", "speed", "trade_off", "trade_offs",
+    "attention", "by_length", "check_matplotlib", "comparison", "encoding", "focus", "gate",
+    "growth", "learning", "memory", "save", "speed", "trade_off", "trade_offs",
 ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ LAYERS = [
     ["__init__"],  # the Python interface, which imports the translator when it is asked for
     ["report"],
     ["figures"],
+    ["comparison"],
     ["bench"],
     ["training"],
     ["evaluation"],

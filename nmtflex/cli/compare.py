@@ -1,0 +1,129 @@
+"""``nmtflex compare``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nmtflex.cli.app import app
+from nmtflex.cli.bench import computed_on
+from nmtflex.cli.bind import command
+from nmtflex.cli.comparison_file import read_comparison
+from nmtflex.cli.console import note, print_table, stderr, write_line
+from nmtflex.cli.plot import with_ending, write_figure
+from nmtflex.comparison.journal import Journal, call_nmtflex
+from nmtflex.comparison.plan import Comparison, steps_of
+from nmtflex.config import CompareConfig
+from nmtflex.errors import OptionError
+from nmtflex.files import atomic_file
+from nmtflex.text.visible import counted
+
+if TYPE_CHECKING:
+    from nmtflex.comparison.table import Row
+
+
+@command(app, "compare")
+def compare(config: CompareConfig) -> None:
+    """Train, score and time several models alike, as a TOML file describes them: one table.
+
+    Each entry is trained with every seed on the same data, scored, and timed in turns with the
+    others. The table has BLEU, chrF and RIBES with 95 % intervals, CPS, microseconds a target
+    token, the bytes that attention keeps of a source, and the alignment error if there is a gold
+    alignment; the figure has BLEU against CPS and against time. Both are written into the folder of
+    the comparison, as CSV, Markdown and PNG.
+
+    Run the same command again to resume: what is done is not done again. A changed entry is refused
+    if it has been trained, unless the change is one that train accepts of a run.
+    """
+    comparison = read_comparison(config)
+    _warn_of_decoders(comparison)
+    journal = Journal(comparison.out, _call)
+    if config.dry_run:
+        _print_commands(comparison, journal)
+        return
+    _check(comparison)
+    from nmtflex.comparison.table import columns_of
+    from nmtflex.comparison.work import carry_out
+
+    rows, speed = carry_out(comparison, journal, note)
+    written = _write_files(comparison.out / "comparison", rows, _caption(comparison, speed))
+    if config.json:
+        found = {"seeds": list(comparison.seeds), "speed": speed}
+        write_line(json.dumps(found | {"entries": [row.to_dict() for row in rows]}))
+    else:
+        columns = columns_of(rows)
+        print_table(
+            [column.head for column in columns],
+            [[column.cell(row) for column in columns] for row in rows],
+        )
+    note(written)
+
+
+def _call(words: Sequence[str]) -> tuple[int, str]:
+    return call_nmtflex([*words, *(["--quiet"] if stderr.quiet else [])])
+
+
+def _warn_of_decoders(comparison: Comparison) -> None:
+    """Mechanisms are compared under one decoder, and one of them has another by default."""
+    kinds = {entry.name: entry.model.decoder.kind for entry in comparison.entries}
+    if len(set(kinds.values())) > 1:
+        found = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+        note(f"warning: the entries have different decoders ({found})")
+
+
+def _check(comparison: Comparison) -> None:
+    """Check, before anything is trained, what a training would not find out.
+
+    Raises:
+        OptionError: An entry decodes under a threshold and has no gate, or matplotlib is missing.
+        DataError: The prepared folder cannot be read.
+    """
+    from nmtflex.corpus.store import open_prepared
+    from nmtflex.figures.figures import check_matplotlib
+
+    check_matplotlib()
+    open_prepared(comparison.data)
+    if not any(entry.needs_gate for entry in comparison.entries):
+        return
+    from nmtflex.model.build import build_model, outlined
+
+    for entry in comparison.entries:
+        with outlined():
+            if entry.needs_gate and not build_model(entry.model, 10, 10, 10).gated:
+                raise OptionError(
+                    f"entry {entry.name}: a threshold needs flexible attention, and it has "
+                    f"{entry.model.attention.kind}; leave out sweep or tau"
+                )
+
+
+def _print_commands(comparison: Comparison, journal: Journal) -> None:
+    """Print the commands; those that are done as comments."""
+    for step in steps_of(comparison, journal):
+        done = "" if journal.result(step) is None else "# done: "
+        write_line(f"{done}{shlex.join(['nmtflex', *step.words])}")
+    first = comparison.seeds[0]
+    runs = dict.fromkeys(str(comparison.run(one.name, first)) for one in comparison.entries)
+    write_line(f"# then, in turns, the speed of {shlex.join(runs)}")
+
+
+def _caption(comparison: Comparison, speed: dict[str, Any]) -> str:
+    """Return the settings of the figure."""
+    seeds = f"seed{'s' * (len(comparison.seeds) > 1)} {', '.join(map(str, comparison.seeds))}"
+    batches = f"batches of {counted(speed['batch_sentences'], 'sentence')}"
+    return f"{speed['split']} · beam {speed['beam']} · {seeds} · {computed_on(speed)} · {batches}"
+
+
+def _write_files(base: Path, rows: list[Row], caption: str) -> str:
+    """Write table and figure; return a message."""
+    from nmtflex.comparison.table import as_csv, markdown
+    from nmtflex.figures.figures import comparison
+
+    texts = {".csv": as_csv(rows), ".md": markdown(rows)}
+    for ending, text in texts.items():
+        with atomic_file(with_ending(base, ending)) as file:
+            file.write(text.encode())
+    write_figure(comparison(rows, caption), with_ending(base, ".png"))
+    return f"wrote {base}.csv, {base}.md and {base}.png"

@@ -1,0 +1,1 @@
+"""Mechanisms trained, scored and timed alike, and their table."""
