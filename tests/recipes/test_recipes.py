@@ -121,6 +121,7 @@ def test_every_recipe_is_listed_and_tested():
     table = (FOLDER / "README.md").read_text()
     others = {
         "demo.sh",
+        "gpu.sh",
         "benchmark_preprocess.sh",
         "benchmark_sizes.sh",
         "benchmark_toolkits.sh",

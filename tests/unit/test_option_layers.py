@@ -51,5 +51,5 @@ def test_what_an_option_conflicts_with_goes(group):
 
 
 def test_an_unknown_kind_is_named():
-    with pytest.raises(OptionError, match="'globl'.*did you mean global"):
+    with pytest.raises(OptionError, match=r"'globl'.*did you mean global"):
         layered(TRAINING, {}, {"attention": "globl"})
