@@ -32,6 +32,7 @@ from nmtflex.config import (
     GlobalConfig,
     LayeredDecoderConfig,
     ModelConfig,
+    ScanningConfig,
     TransformerDecoderConfig,
     TransformerEncoderConfig,
 )
@@ -104,8 +105,9 @@ def table_row(model: ModelConfig, attends: bool, encodes: bool) -> str:
 
 
 def training_row(model: ModelConfig) -> str:
-    """Return the row of a training, which computes all positions whatever tau is."""
-    return table_row(model, reads_all(model), encodes=True)
+    """Return the row of a training, which computes all positions that a threshold or scan saves."""
+    attends = reads_all(model) or isinstance(model.attention, ScanningConfig)
+    return table_row(model, attends, encodes=True)
 
 
 QUANTITIES = (

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmtflex.attention import Limits
+from nmtflex.attention import Limits, MonotonicAttention
 from nmtflex.attention.flexible import FlexibleAttention, Gate
 from nmtflex.bench.decoding import now
 from nmtflex.config import DeviceConfig, ModelConfig
@@ -22,11 +22,14 @@ from nmtflex.text.vocabulary import EOS_ID
 
 SEED = 1
 GATE = 0.5
+EAGER = 1e4  # bias of energies: every scan stops where it begins
 NEVER = -1e4  # logit of the end of sentence; finite, since the last step has no other choice
 
 
 def random_model(config: ModelConfig, words: int, longest: int, place: DeviceConfig) -> Seq2Seq:
     """Build a model in training mode that never ends a sentence, with a constant gate.
+
+    Scans, if any, stop where they begin.
 
     Args:
         config: The model's shape.
@@ -46,6 +49,8 @@ def random_model(config: ModelConfig, words: int, longest: int, place: DeviceCon
             if isinstance(module, Gate):
                 module.v.weight.zero_()
                 module.v.bias.fill_(math.log(GATE / (1 - GATE)))
+            if isinstance(module, MonotonicAttention):
+                module.r.fill_(EAGER)
     return model.to(device, storage_dtype(place))
 
 
@@ -63,7 +68,7 @@ class Paced:
     """A model for decoding that notes when it has read its source, and whose focus moves.
 
     Args:
-        model: With or without flexible attention.
+        model: With flexible or monotonic attention, or without.
         steps: Of the decoder; in the last one the focus is at the last source position.
         tau: Threshold, if there is a penalty.
     """
@@ -74,8 +79,9 @@ class Paced:
         self.memory_bytes = 0.0  # of the source, per sentence
         self.state_bytes = 0.0  # after the latest step, per hypothesis
         self._model = model
-        # Each attending layer has a focus, and they are the last parts of the state.
-        self._focuses = sum(isinstance(one, FlexibleAttention) for one in model.modules())
+        # Each attending layer has a focus or a stop, and they are the last parts of the state.
+        kinds = FlexibleAttention, MonotonicAttention
+        self._focuses = sum(isinstance(one, kinds) for one in model.modules())
         self._limits = Limits(tau) if model.gated else Limits()
         self._steps = steps
         self._encoded: Any = None

@@ -22,7 +22,9 @@ from nmtflex.config import (
     LocalMConfig,
     LocalPConfig,
     MemoryConfig,
+    MochaConfig,
     ModelConfig,
+    MonotonicConfig,
     NoneConfig,
     SearchConfig,
 )
@@ -43,6 +45,8 @@ MECHANISMS: tuple[AttentionConfig, ...] = (
     LocalPConfig(window=2),
     LocalMConfig(window=2),
     MemoryConfig(K=4),
+    MonotonicConfig(),
+    MochaConfig(chunk=2),
     NoneConfig(),
 )
 LAYERED = "ssru", "transformer"  # decoders whose attention has heads

@@ -21,6 +21,8 @@ from nmtflex.config import (
     LocalMConfig,
     LocalPConfig,
     MemoryConfig,
+    MochaConfig,
+    MonotonicConfig,
     RfaConfig,
 )
 
@@ -271,12 +273,15 @@ def test_nan_at_padding_leaves_a_summary_and_its_gradients(config):
         (AbcConfig(), math.inf),
         (RfaConfig(feature_map="fourier"), math.inf),
         (RfaConfig(feature_map="positive"), math.inf),
+        (MonotonicConfig(), math.inf),
+        (MochaConfig(), math.inf),
     ],
     ids=str,
 )
-def test_nan_in_the_weights_is_seen_in_the_context_and_is_no_crash(config, tau):
+@pytest.mark.parametrize("training", [True, False])
+def test_nan_in_the_weights_is_seen_in_the_context_and_is_no_crash(config, tau, training):
     """The search finds NaN in the probabilities, and tells it in one line."""
-    attention = build(config)
+    attention = build(config).train(training)
     for parameter in attention.parameters():
         parameter.data.fill_(math.nan)
     states, mask = sources()

@@ -21,9 +21,12 @@ from nmtflex.config import (
     LocalMConfig,
     LocalPConfig,
     MemoryConfig,
+    MochaConfig,
     ModelConfig,
+    MonotonicConfig,
     NoneConfig,
     RfaConfig,
+    ScanningConfig,
     SearchConfig,
 )
 from nmtflex.decoding.search import beam_search
@@ -220,6 +223,10 @@ def count_by_hand(config, tau, length, carried, trace, n):
     if isinstance(config, LocalPConfig):
         centre = trace.focus[n].item()
         return sum(abs(s - centre) <= config.window for s in positions)
+    if isinstance(config, ScanningConfig):
+        begin, stop = int(carried[n]), int(trace.focus[n])
+        chunk = getattr(config, "chunk", 0) if stop < length else 0
+        return min(stop + 1, length) - begin + min(chunk, stop + 1)
     return length if config.kind == "global" else numbers_of(config)
 
 
@@ -261,6 +268,8 @@ def averages(sources, counts):
         AbcConfig(K=3),
         RfaConfig(features=3, feature_map="fourier"),
         RfaConfig(features=3, feature_map="positive"),
+        MonotonicConfig(),
+        MochaConfig(chunk=2),
     ],
     ids=str,
 )

@@ -169,6 +169,8 @@ HAS = {
     "memory": {"weights", "alpha", "beta"},
     "abc": {"weights", "alpha", "beta"},
     "rfa": {"weights"},
+    "monotonic": {"weights", "focus", "window_start", "window_stop"},
+    "mocha": {"weights", "focus", "window_start", "window_stop"},
 }
 
 
