@@ -19,6 +19,7 @@ class AttentionConfig(Variant):
     usual_decoder: ClassVar[str] = "bahdanau"
     slots: ClassVar[bool] = False  # has slots, which stand for the source
     source_memory: ClassVar[str] = "t k d"  # order of what a decoder reads of t positions
+    focus_in_words: ClassVar[str] = "the centre of the window"  # for figures, if it has a focus
 
     @property
     def has_hidden_units(self) -> bool:
@@ -131,6 +132,7 @@ class FlexibleConfig(ScoredConfig):
     """Options of flexible attention (Shu and Nakayama)."""
 
     kind: ClassVar[str] = "flexible"
+    focus_in_words: ClassVar[str] = "of the step's weights, the centre of the next window"
 
     sigma: Annotated[
         float,
@@ -238,6 +240,8 @@ class RfaConfig(ScoredConfig):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScanningConfig(AttentionConfig):
     """Options of mechanisms that scan the source from left to right."""
+
+    focus_in_words: ClassVar[str] = "where the scan stopped"
 
     energy_bias: Annotated[
         float,

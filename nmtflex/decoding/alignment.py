@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtflex.decoding.links import sum_pieces
+from nmtflex.decoding.traces import most_attended
 from nmtflex.decoding.translation import Translation
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 
@@ -40,7 +41,7 @@ def align(pipeline: TextPipeline, line: str, translation: Translation) -> Alignm
     rows = pipeline.target.word_starts(translation.tokens)
     columns = pipeline.source.word_starts(pipeline.source.segment(line))
     steps = weights[: len(translation.tokens)]
-    attended = sum_pieces(sum_pieces(steps, columns, 1), rows, 0).argmax(1)
+    attended = most_attended(sum_pieces(sum_pieces(steps, columns, 1), rows, 0))
     if translation.cuts:
         attended = np.repeat(attended, translation.cuts)
     return Alignment(_words(pipeline.source, line), translation.words, attended.tolist())

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nmtflex.decoding.ensemble import Ids, StepModel
-from nmtflex.decoding.traces import Numbers, SentenceTrace, trace_pairs
+from nmtflex.decoding.traces import Numbers, SentenceTrace, most_attended, trace_pairs
 from nmtflex.text.pipeline import TextPipeline
 
 Attended = list[int]  # of each target word, the number of the source word it is linked to
@@ -50,7 +50,7 @@ def attended_words(
         by_word = np.repeat(by_word, cuts, axis=0)
     by_word = _sum_words(by_word, target.tokenizer.word_numbers(words))
     by_word = _sum_words(by_word.T, source.tokenizer.word_numbers(source.join(pieces))).T
-    return by_word.argmax(1).tolist() if by_word.size else []
+    return most_attended(by_word).tolist() if by_word.size else []
 
 
 def align_pairs(

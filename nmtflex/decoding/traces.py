@@ -111,6 +111,14 @@ def _numbers(tensor: Tensor) -> Numbers:
     return tensor.cpu().numpy()
 
 
+def most_attended(weights: Numbers) -> Numbers:
+    """Return the place of the largest weight in each row of weights [T, S].
+
+    It is the last place if all are 0, as where a scan has passed the end of the source.
+    """
+    return np.where(weights.any(1), weights.argmax(1), weights.shape[1] - 1)
+
+
 def attention_line(
     source: Sequence[str], target: Sequence[str], score: float, trace: SentenceTrace | None
 ) -> str:

@@ -14,7 +14,7 @@ from nmtflex.decoding.links import align_pairs, attended_words, mean_weights
 from nmtflex.decoding.paragraphs import joined
 from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
-from nmtflex.decoding.traces import Numbers, SentenceTrace, trace_pairs
+from nmtflex.decoding.traces import Numbers, SentenceTrace, most_attended, trace_pairs
 from nmtflex.decoding.translation import Translation
 from nmtflex.errors import OptionError
 from nmtflex.text.paragraphs import ParagraphSplitter
@@ -258,7 +258,7 @@ class Translator:
         target, ids = self.pipeline.target, hypothesis.ids
         if self.search.replace_unk and UNK_ID in ids and trace and trace.weights is not None:
             attended = self.pipeline.source.attended_words(line)
-            places = trace.weights[: len(ids)].argmax(1)
+            places = most_attended(trace.weights[: len(ids)])
             filled = target.fill_unknown(
                 ids, [attended[place] for place in places], self.search.unk
             )

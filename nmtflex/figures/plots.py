@@ -99,7 +99,7 @@ def _sentence(
     line, where = _line(opened, kind, report)
     looked = look_at(opened.translator, line)
     mechanism = opened.run.model_config.attention
-    looked = looked._replace(slots=mechanism.slots)
+    looked = looked._replace(slots=mechanism.slots, dots=mechanism.focus_in_words)
     run, *settings = facts_of(opened, names([path])[0], decoding).values()
     which = shown_in_words(opened.run.model, shown or ShownConfig())
     caption = " · ".join([run, where, *settings, *[which] * bool(which), looked.computed])
@@ -143,10 +143,10 @@ def _gate(looked: Looked, caption: str) -> Figure:
 
 
 def _focus(looked: Looked, caption: str) -> Figure:
-    having = "a focus, which --attention flexible, local-m and local-p have"
+    having = "a focus, which --attention flexible, local-m, local-p, monotonic and mocha have"
     focus = _need(looked.trace.focus, having)
     _need(looked.trace.window_start, having.replace("a focus", "a window"))
-    return figures.focus(looked, focus, looked.trace.gate is not None, caption)
+    return figures.focus(looked, focus, caption)
 
 
 def _memory(looked: Looked, caption: str) -> Figure:

@@ -21,6 +21,7 @@ class Looked(NamedTuple):
     target: list[str]  # T tokens, the end of the sentence last
     trace: SentenceTrace
     slots: bool = False  # weights are sums over slots
+    dots: str = ""  # what the focus is, in words
 
     @property
     def computed(self) -> str:

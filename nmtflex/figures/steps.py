@@ -1,4 +1,4 @@
-"""What flexible and local attention do step by step: the gate, the focus and the window."""
+"""What attention does step by step: the gate, the focus and the window."""
 
 from __future__ import annotations
 
@@ -38,14 +38,12 @@ def gate(looked: Looked, gate: Numbers, caption: str) -> Figure:
 
 
 @look()
-def focus(looked: Looked, focus: Numbers, tracked: bool, caption: str) -> Figure:
+def focus(looked: Looked, focus: Numbers, caption: str) -> Figure:
     """Draw at each step the focus and the window over the source (Japanese paper, figure 1b).
 
     Args:
-        looked: The sentence; its trace has windows.
+        looked: The sentence; its trace has windows, and ``dots`` says what its focus is.
         focus: [T], source positions from 0.
-        tracked: The focus is that of the step's weights, and the next window is centred on it;
-            otherwise it is the centre of the step's own window.
         caption: Run, split and settings.
     """
     start, stop = looked.trace.window_start, looked.trace.window_stop
@@ -66,8 +64,6 @@ def focus(looked: Looked, focus: Numbers, tracked: bool, caption: str) -> Figure
     axes.set_ylabel(TARGET)
     axes.grid(axis="x", alpha=0.3)
     axes.set_axisbelow(True)
-    own = "of the step's weights, the centre of the next window"
-    dots = own if tracked else "the centre of the window"
-    what = f"bars: positions computed; dots: focus, {dots}"
+    what = f"bars: positions computed; dots: focus, {looked.dots}"
     head(figure, "Focus and computed window by step", f"{caption} · {what}")
     return figure

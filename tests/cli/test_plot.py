@@ -32,6 +32,8 @@ OF_SENTENCE = [
     ("focus", "local-p", "the centre of the window"),
     ("attention", "abc", "attention weight (Σ α β over the slots)"),
     ("attention", "rfa", "attention weight (0 to 1)"),
+    ("focus", "monotonic", "where the scan stopped"),
+    ("attention", "mocha", "attention weight (0 to 1)"),
     ("memory", "memory", "α (0 to 1)"),
     ("memory", "abc", "α (0 to 1)"),
 ]
@@ -208,7 +210,7 @@ def test_the_usual_place_is_beside_what_is_drawn(command_line, tiny_run, tmp_pat
 OWNERS = {
     "attention": "weights over source positions, which every mechanism but none has",
     "gate": "a gate, which --attention flexible has",
-    "focus": "a focus, which --attention flexible, local-m and local-p have",
+    "focus": "a focus, which --attention flexible, local-m, local-p, monotonic and mocha have",
     "memory": "memory slots, which --attention memory and abc have",
 }
 

@@ -38,6 +38,12 @@ def test_ties_go_to_the_first():
     assert found.attended == [0]
 
 
+def test_a_word_that_looked_at_nothing_is_of_the_last():
+    weights = [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    found = align(pipeline(), "a b c", translation("x y", "x y", weights))
+    assert found.attended == [0, 2]
+
+
 def test_pieces_of_words_add_up():
     codes = BPE([("a", "b</w>")])
     assert codes.split("cab") == ["c@@", "ab"]
