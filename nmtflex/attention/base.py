@@ -40,7 +40,8 @@ class Trace(NamedTuple):
     weights: Tensor | None = None  # [N, S]
     gate: Tensor | None = None  # [N], 0 open to 1
     focus: Tensor | None = None  # [N], source positions from 0: of this step's weights (flexible,
-    # whose window is around the focus of the step before), or the window's centre (local)
+    # whose window is around the focus of the step before), the window's centre (local), or where
+    # the scan stopped, S past the end (monotonic)
     window_start: Tensor | None = None  # [N], first position computed
     window_stop: Tensor | None = None  # [N], one past the last
     beta: Tensor | None = None  # [N, K], weights over memory slots
