@@ -223,6 +223,36 @@ class Rfa(NoAttention):
         return Step(np.asarray(context), weights=weights)
 
 
+class Monotonic(GlobalAttention):
+    """Raffel et al. (2017) as it decodes: the first position with p >= 1/2, or none for ever."""
+
+    def start(self) -> int:
+        return 0
+
+    def energy(self, name: str, h: Vector, s: int) -> float:
+        own, key = self.weights.under(name), self.keys[s]
+        inside = own["query.weight"] @ h + own["states.weight"] @ key + own["query.bias"]
+        return float(own["g"][0] * own["v"] @ np.tanh(inside) / math.sqrt(own["v"] @ own["v"]))
+
+    def chunk(self, h: Vector, stop: int) -> dict[int, float]:
+        return {stop: 1.0}
+
+    def attend(self, query: Vector, feedback: Vector, state: int) -> Step:
+        for s in range(state, len(self.states)):
+            if sigmoid(self.energy("energy", query, s) + self.weights["r"][0]) >= 0.5:
+                return self.mean(self.chunk(query, s), state=s)
+        nothing = np.zeros(len(self.states))
+        return Step(np.zeros(len(self.states[0])), state=len(self.states), weights=nothing)
+
+
+class Mocha(Monotonic):
+    """Chiu and Raffel (2018): a softmax over the positions that end at the stop."""
+
+    def chunk(self, h: Vector, stop: int) -> dict[int, float]:
+        positions = list(range(max(0, stop - self.options.chunk + 1), stop + 1))
+        return self.within(positions, [self.energy("score", h, s) for s in positions])
+
+
 MECHANISMS: dict[str, type[NoAttention]] = {
     "none": NoAttention,
     "global": GlobalAttention,
@@ -232,4 +262,6 @@ MECHANISMS: dict[str, type[NoAttention]] = {
     "memory": Memory,
     "abc": Abc,
     "rfa": Rfa,
+    "monotonic": Monotonic,
+    "mocha": Mocha,
 }

@@ -19,7 +19,9 @@ from nmtflex.config import (
     LocalMConfig,
     LocalPConfig,
     MemoryConfig,
+    MochaConfig,
     ModelConfig,
+    MonotonicConfig,
     NoneConfig,
     RfaConfig,
 )
@@ -55,6 +57,8 @@ ATTENTION: list[tuple[Any, float]] = [
     *((AbcConfig(K=3, score=score), math.inf) for score in SCORES),
     (RfaConfig(features=4, feature_map="fourier", score="general"), math.inf),
     (RfaConfig(features=4, feature_map="positive", score="dot"), math.inf),
+    (MonotonicConfig(), math.inf),
+    (MochaConfig(chunk=2), math.inf),
 ]
 DECODERS = [
     {"decoder": "bahdanau"},
