@@ -78,7 +78,7 @@ def calls(triton_device, monkeypatch) -> list[torch.dtype]:
 
 
 def reads_positions(config: ModelConfig) -> bool:
-    return config.attention.kind not in ("none", "memory", "rfa")
+    return config.attention.kind not in ("none", "memory", "rfa", "monotonic")
 
 
 def learn(model: Seq2Seq) -> tuple[float, list[torch.Tensor]]:
