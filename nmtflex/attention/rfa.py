@@ -25,7 +25,6 @@ from nmtflex.config import RfaConfig
 from nmtflex.ops.tensors import full_precision
 
 SHORTEST = 1e-3  # length below which vectors of length 1 become shorter: 0 has no direction
-LEAST_KERNEL = 0.1  # of the mean estimated kernel, by which weights are divided
 
 
 class Features(NamedTuple):
@@ -43,7 +42,6 @@ class FeatureMap(ABC):
     """
 
     num_features: int  # F
-    least: float  # sum of a step's weights
 
     @abstractmethod
     def fill(self, projected: Tensor, squares: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -62,31 +60,35 @@ class FeatureMap(ABC):
     def read(self, projected: Tensor, norm: Tensor) -> Tensor:
         """Return the weights of the sums in a step, [.., F] of [.., D] and [.., F]."""
 
+    def least_sum(self, length: int) -> float:
+        """Return the least sum of a step's weights over ``length`` positions."""
+        return 1.0
+
 
 class Fourier(FeatureMap):
     """phi(x) = sqrt(1 / D) [sin(w_1 . x), .., sin(w_D . x), cos(w_1 . x), .., cos(w_D . x)].
 
-    phi(x) . phi(y) estimates exp(-|x - y|^2 / 2) without bias, and lies between -1 and 1. Where
-    no key is near the query the estimate may be 0 or less, so the mean over the source by which
-    weights are divided is ``LEAST_KERNEL`` at least.
+    phi(x) . phi(y) estimates the kernel exp(-|x - y|^2 / 2) without bias, and lies between -1 and
+    1. Where no key is near the query, the sum of the estimates may be 0 or less, so weights are
+    divided by 1 at least, the kernel of a key equal to the query. No weight is beyond -1 or 1 then.
     """
-
-    least = -1 / LEAST_KERNEL
 
     def __init__(self, num_vectors: int) -> None:
         self.num_features = 2 * num_vectors
 
     def fill(self, projected: Tensor, squares: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Average over the source; see ``FeatureMap.fill``."""
-        lengths = mask.sum(1).view(-1, 1, 1)
-        shares = real(self._phi(projected), mask) / lengths
+        """Sum over the source; see ``FeatureMap.fill``."""
+        shares = real(self._phi(projected), mask)
         return shares, shares.sum(1)
 
     def read(self, projected: Tensor, norm: Tensor) -> Tensor:
-        """Divide by the mean kernel; see ``FeatureMap.read``."""
+        """Divide by the sum of the kernels; see ``FeatureMap.read``."""
         phi = self._phi(projected)
-        kernel = (phi * norm).sum(-1, keepdim=True)
-        return phi / kernel.clamp(min=LEAST_KERNEL)
+        return phi / (phi * norm).sum(-1, keepdim=True).clamp(min=1.0)
+
+    def least_sum(self, length: int) -> float:
+        """Every position may weigh -1."""
+        return -float(length)
 
     def _phi(self, projected: Tensor) -> Tensor:
         scale = projected.shape[-1] ** -0.5
@@ -105,8 +107,6 @@ class Positive(FeatureMap):
         norm[i]      = log sum over s of exp(w_i . x_s - |x_s|^2 / 2)
         weights[i]   = softmax over i of w_i . q + norm[i]
     """
-
-    least = 1.0
 
     def __init__(self, num_vectors: int) -> None:
         self.num_features = num_vectors
@@ -149,8 +149,8 @@ class RfaAttention(Attention):
 
     Departures: w is drawn once, from the standard normal distribution, and kept with the weights;
     the paper's program draws it anew for each batch in training. With heads, one w and one sigma
-    serve all of them. The program bounds the denominator by a constant number of positions; here
-    the bound is a share of the source's length. Features and sums are float32 at least.
+    serve all of them. The denominator is 1 at least; the paper's program bounds it too, by another
+    constant. Features and sums are float32 at least.
 
     Args:
         sizes: Widths of query, states and keys.
@@ -210,7 +210,7 @@ class RfaAttention(Attention):
 
     def weight_sums(self, length: int) -> tuple[float, float]:
         """The sum is 1, or less where the denominator of ``Fourier`` is bounded."""
-        return self.map.least, 1.0
+        return self.map.least_sum(length), 1.0
 
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """F numbers a source position."""

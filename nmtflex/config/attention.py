@@ -216,8 +216,8 @@ class RfaConfig(ScoredConfig):
     features: Annotated[
         int,
         Opt(
-            "Number of random vectors (the paper's program: 64). A step costs as many products, "
-            "or twice as many with --feature-map fourier.",
+            "Number of random vectors (the paper's program: 64). A step reads twice as many "
+            "features, a sine and a cosine of each, or as many with --feature-map positive.",
             ge=1,
             le=MOST_UNITS,
         ),
@@ -226,9 +226,9 @@ class RfaConfig(ScoredConfig):
         Literal["fourier", "positive"],
         Opt(
             "Random features: sine and cosine (the paper's), whose weights may be negative; or "
-            "exponentials (Performer's), whose weights are not."
+            "exponentials (Performer's), whose weights are never negative and sum to 1."
         ),
-    ] = "positive"
+    ] = "fourier"
 
     @classmethod
     def usual(cls, kinds: Kinds, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ OF_SENTENCE = [
     ("focus", "local-m", "the centre of the window"),
     ("focus", "local-p", "the centre of the window"),
     ("attention", "abc", "attention weight (Σ α β over the slots)"),
-    ("attention", "rfa", "attention weight (0 to 1)"),
+    ("attention", "rfa", "Attention weights of each target token"),
     ("focus", "monotonic", "where the scan stopped"),
     ("attention", "mocha", "attention weight (0 to 1)"),
     ("memory", "memory", "α (0 to 1)"),

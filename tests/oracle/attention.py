@@ -217,7 +217,7 @@ class Rfa(NoAttention):
         kernels = np.array([own @ feature for feature in self.features])
         total = kernels.sum()
         if self.options.feature_map == "fourier":
-            total = max(total, 0.1 * len(kernels))
+            total = max(total, 1)
         weights = kernels / total
         context = sum(weight * state for weight, state in zip(weights, self.states, strict=True))
         return Step(np.asarray(context), weights=weights)

@@ -38,7 +38,7 @@ CASES = [
     *((FlexibleConfig(score=score, gate_feedback=False), 0.1) for score in ("dot", "additive")),
     (MemoryConfig(K=3, encoder_scoring="sigmoid"), math.inf),
     (AbcConfig(K=3, score="dot"), math.inf),
-    (RfaConfig(features=5, feature_map="fourier", score="dot"), math.inf),
+    (RfaConfig(features=5, feature_map="positive", score="dot"), math.inf),
     *((options(), math.inf) for options in (MonotonicConfig, MochaConfig)),  # as in decoding
 ]
 every_case = pytest.mark.parametrize(("config", "tau"), CASES, ids=str)

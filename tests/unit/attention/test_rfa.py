@@ -9,7 +9,7 @@ import torch
 from loops import check, dot, visits
 from steps import LENGTHS, SIZES, build, sources, step
 
-from nmtflex.attention.rfa import LEAST_KERNEL, SHORTEST
+from nmtflex.attention.rfa import SHORTEST
 from nmtflex.config import RfaConfig
 from nmtflex.errors import OptionError
 
@@ -49,7 +49,7 @@ def rfa_by_hand(attention, config, visit):
     kernels = [dot(own, phi) for phi in phis]
     total = sum(kernels)
     if config.feature_map == "fourier":
-        total = max(total, LEAST_KERNEL * len(kernels))
+        total = max(total, 1)
     weights = [kernel / total for kernel in kernels]
     columns = zip(*visit.states, strict=True)
     return {
@@ -145,7 +145,7 @@ def test_fourier_weights_are_bounded_where_no_key_is_near(length):
     queries = torch.randn(50, SIZES.query, generator=torch.Generator().manual_seed(3)).double()
     memory, rows = attention.prepare(states, mask), torch.zeros(50).long()
     trace = step(attention, queries, queries[:, :3], memory, rows, (), trace=True).trace
-    assert trace.weights.abs().max() <= 1 / (LEAST_KERNEL * length) + 1e-9
+    assert trace.weights.abs().max() <= 1 + 1e-9
     least, most = attention.weight_sums(length)
     sums = trace.weights.sum(1)
     assert least - 1e-9 <= sums.min() < 0 < sums.max() <= most + 1e-9

@@ -103,6 +103,14 @@ def test_the_weights_of_memory_are_named_as_such_even_without_the_slots(trace, t
     assert "attention weight (Σ α β over the slots)" in found
 
 
+def test_negative_weights_are_drawn_as_0_and_said_to_be(trace, texts):
+    weights = WEIGHTS - 0.15
+    figure = attention(Looked(SOURCE, TARGET, trace(weights=weights)), weights, CAPTION)
+    [image] = images(figure)
+    assert image.get_clim() == (0, 0.85)
+    assert "attention weight (negative ones as 0)" in texts(figure)
+
+
 def test_a_long_sentence_grows_the_figure_and_turns_its_labels(trace):
     source, target = [f"word{number}" for number in range(50)], ["語"] * 51
     weights = np.full((51, 50), 0.02)

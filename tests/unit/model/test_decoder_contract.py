@@ -277,7 +277,7 @@ def test_a_step_counts_the_scores_of_all_heads_and_layers(config):
         "monotonic": torch.ones(4).long(),
         "mocha": torch.full((4,), 2),  # an energy, and a chunk of one position
         **dict.fromkeys(("memory", "abc"), torch.full((4,), getattr(config.attention, "K", 0))),
-        "rfa": torch.full((4,), getattr(config.attention, "features", 0)),
+        "rfa": torch.full((4,), 2 * getattr(config.attention, "features", 0)),  # Fourier's
     }
     expected = each.get(config.attention.kind, LENGTHS)
     assert torch.equal(trace.computed, count * expected)

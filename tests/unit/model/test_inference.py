@@ -29,7 +29,7 @@ from nmtflex.model.inference import make_ready
 ATTENTIONS = [
     NoneConfig(), GlobalConfig(), GlobalConfig(score="general"), LocalMConfig(), LocalPConfig(),
     FlexibleConfig(), FlexibleConfig(gate_feedback=False), MemoryConfig(K=3), AbcConfig(K=3),
-    RfaConfig(features=3), RfaConfig(features=3, feature_map="fourier"),
+    RfaConfig(features=3), RfaConfig(features=3, feature_map="positive"),
 ]  # fmt: skip
 MECHANISMS = "none", "global", "local-p", "flexible", "memory", "abc", "rfa"
 LAYERED = [

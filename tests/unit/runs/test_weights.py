@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from nmtflex.attention import Sizes, build_attention
+from nmtflex.config import RfaConfig
 from nmtflex.errors import RunError
 from nmtflex.runs.weights import load_tensors, load_weights, model_tensors, save_tensors
 
@@ -25,6 +27,16 @@ def test_come_back_equal(saved):
     assert load_weights(path, other) == {"update": "12"}
     assert torch.equal(other.weight, model.weight)
     assert torch.equal(other.bias, model.bias)
+
+
+def test_what_a_model_drew_once_comes_back_too(tmp_path):
+    sizes = Sizes(query=4, feedback=3, states=4, keys=5, source_length=6)
+    torch.manual_seed(1)
+    first, second = (build_attention(RfaConfig(features=3), sizes) for _ in range(2))
+    assert not torch.equal(first.random, second.random)
+    save_tensors(tmp_path / "w", model_tensors(first), {})
+    load_weights(tmp_path / "w", second)
+    assert torch.equal(first.random, second.random)
 
 
 def test_a_truncated_file_is_an_error_that_names_it(saved):
