@@ -55,6 +55,11 @@ class Limits(NamedTuple):
     tau: float = math.inf  # positions with a penalty of tau or more are not computed; inf: all are
     layer: int | None = None  # of traces, from 0 among the attending ones; None: mean of all
     head: int | None = None  # of traces, from 0; None: mean of all
+    weights: bool = False  # whether training reads the weights of its steps; see ``marking``
+
+    def reads(self, layer: int) -> bool:
+        """Whether training reads the weights of an attending layer."""
+        return self.weights and self.layer in (None, layer)
 
 
 UNLIMITED = Limits()

@@ -23,6 +23,7 @@ from nmtflex.attention.base import (
     Trace,
     build_attention,
 )
+from nmtflex.attention.marking import prepare, unmarked
 from nmtflex.config import AttentionConfig
 from nmtflex.layers.linear import Product, glorot
 
@@ -67,7 +68,7 @@ class Heads(nn.Module):
         """Make the memory of a batch; see ``Attention.prepare``."""
         keys, values = map(self._fold_steps, self.source(states).chunk(2, dim=2))
         mask = mask.repeat(self.heads, 1)
-        return HeadMemory(self.mechanism.prepare(values, mask, limits, keys), len(states))
+        return HeadMemory(prepare(self.mechanism, values, mask, limits, keys), len(states))
 
     def feedback(self, embedded: Tensor) -> Tensor:
         """Return what depends on previous words, the same for all heads: [.., E] to [.., F]."""
@@ -99,7 +100,8 @@ class Heads(nn.Module):
             rows = (firsts.unsqueeze(1) + rows).flatten()  # ascending, as the mechanisms like it
         words = self._for_each(feedback)
         seen = self.mechanism(queries, words, memory.inner, rows, self._fold_state(state), trace)
-        context, *parts = self._unfold((seen.context, *seen.state))
+        context, _ = unmarked(seen.context, self.mechanism.context_size)
+        context, *parts = self._unfold((context, *seen.state))
         gate = None if seen.gate is None else seen.gate.view(self.heads, -1).mean(0)
         looked = None if seen.trace is None else self._unfold_trace(seen.trace)
         return Glimpse(self.output(context.flatten(1)), tuple(parts), gate, looked)
@@ -110,16 +112,22 @@ class Heads(nn.Module):
         """Attend in all steps; see ``Attention.sequence``.
 
         Returns:
-            Contexts [B, T, D] and the mean gates of the heads [B, T].
+            Contexts [B, T, D], which end in the weights of all heads, h S more, if the states were
+            marked; and the mean gates of the heads [B, T].
         """
         words = self._for_each(feedback)
         contexts, gates = self.mechanism.sequence(
             self._fold_steps(self.query(queries)), words, memory.inner, self._fold_state(state)
         )
+        contexts, weights = unmarked(contexts, self.mechanism.context_size)
         (contexts,) = self._unfold((contexts,))  # [B, h, T, D / h]
         if gates is not None:
             gates = gates.view(self.heads, -1, gates.shape[1]).mean(0)
-        return self.output(contexts.transpose(1, 2).flatten(2)), gates
+        contexts = self.output(contexts.transpose(1, 2).flatten(2))
+        if weights is not None:
+            (weights,) = self._unfold((weights,))  # [B, h, T, S]
+            contexts = torch.cat([contexts, weights.transpose(1, 2).flatten(2)], dim=2)
+        return contexts, gates
 
     def _fold(self, x: Tensor) -> Tensor:
         """Return [N, D] as [h N, D / h]."""

@@ -27,6 +27,9 @@ class Loss(NamedTuple):
     tokens: int
     sentences: int
     gate: Tensor | None  # sum over sentences of the mean gate of their steps, [] without gradient
+    weights: Tensor | None = None  # [B, T, S] of attention, with gradient, if limits ask for them
+    alignment: Tensor | None = None  # see ``nmtflex.training.guidance``, [] without gradient
+    linked: int = 0  # target tokens that it is a sum over
 
 
 class Seq2Seq(nn.Module):
@@ -189,7 +192,7 @@ class Seq2Seq(nn.Module):
         with self.precision():
             memory, state = self.encode(source, lengths, limits)
             embedded = self.target_embedding(target_in)
-            outputs, gates = self.decoder.sequence(memory, state, embedded)  # [B, T, O], [B, T]
+            outputs, gates, weights = self.decoder.sequence(memory, state, embedded)
             real = target_out != 0
             if places is None:
                 places = real.flatten().nonzero().squeeze(1)
@@ -204,7 +207,7 @@ class Seq2Seq(nn.Module):
             gate = gate.detach()
         elif beta:
             raise ValueError(f"beta {beta} weighs a gate, and the attention has none")
-        return Loss(objective, plain, len(references), len(source), gate)
+        return Loss(objective, plain, len(references), len(source), gate, weights)
 
     @property
     def attending_layers(self) -> int:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtflex.attention import Attention, State
+from nmtflex.attention.marking import unmarked
 from nmtflex.layers.cells import Stack
 from nmtflex.layers.linear import Linear, Product
 from nmtflex.model.decoders.base import Step, Words
@@ -87,11 +88,12 @@ class BahdanauDecoder(RecurrentDecoder):
         cells, attending = state[: self.stack.state_size], state[self.stack.state_size :]
         query = cells[self.stack.top]
         seen = self.attention(query, words.feedback, memory, rows, attending, trace)
+        context, weights = unmarked(seen.context, self.attention.context_size)
         gates, deep = words.gates, None
         if self.deep is not None:
             gates, deep = gates.tensor_split((-self.deep.words.out_features,), dim=1)
-        cells = self.stack(gates, seen.context, cells)
+        cells = self.stack(gates, context, cells)
         output = cells[self.stack.top]
         if self.deep is not None:
-            output = self.deep(deep, output, seen.context)
-        return Step(output, cells + seen.state, seen.gate, seen.trace)
+            output = self.deep(deep, output, context)
+        return Step(output, cells + seen.state, seen.gate, seen.trace, weights)

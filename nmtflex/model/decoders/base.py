@@ -41,6 +41,15 @@ class Step(NamedTuple):
     state: State  # [N, ...] each
     gate: Tensor | None  # [N] of the attention mechanism, with gradient, if it has one
     trace: Trace | None  # on request
+    weights: Tensor | None = None  # [N, S] of attention, with gradient, if limits ask for them
+
+
+class Steps(NamedTuple):
+    """The result of all T steps of a decoder."""
+
+    outputs: Tensor  # [B, T, O]
+    gates: Tensor | None  # [B, T], if attention has a gate
+    weights: Tensor | None = None  # [B, T, S] of attention, if limits ask for them
 
 
 class Decoder(nn.Module, ABC):
@@ -112,7 +121,7 @@ class Decoder(nn.Module, ABC):
             trace: Whether to return the attention's trace.
         """
 
-    def sequence(self, memory: Any, state: State, embedded: Tensor) -> tuple[Tensor, Tensor | None]:
+    def sequence(self, memory: Any, state: State, embedded: Tensor) -> Steps:
         """Run over given words, one hypothesis a sentence.
 
         Equal to repeated calls of ``step``, which is what it does unless overridden.
@@ -121,22 +130,20 @@ class Decoder(nn.Module, ABC):
             memory: From ``start``.
             state: From ``start``.
             embedded: [B, T, E] of the words before each of T steps.
-
-        Returns:
-            Output vectors [B, T, O], and the gates [B, T] if attention has a gate.
         """
         words = self.words(embedded)  # all steps in one product
-        outputs, gates = [], []
+        outputs, gates, weights = [], [], []
         with one_gradient(self):
             for step_words in zip(*(part.unbind(1) for part in words), strict=True):
                 step = self.step(memory, None, state, Words(*step_words))
                 state = step.state
                 outputs.append(step.output)
                 gates.append(step.gate)
-        return torch.stack(outputs, dim=1), stacked(gates)
+                weights.append(step.weights)
+        return Steps(torch.stack(outputs, dim=1), stacked(gates), stacked(weights))
 
 
-def stacked(gates: list[Tensor | None]) -> Tensor | None:
-    """Return the gates [N] of all steps as [N, T], or None if there are none."""
-    found = [gate for gate in gates if gate is not None]
+def stacked(parts: list[Tensor | None]) -> Tensor | None:
+    """Return the gates [N] or weights [N, S] of all steps as [N, T, ..]; None if there are none."""
+    found = [part for part in parts if part is not None]
     return torch.stack(found, dim=1) if found else None

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from nmtflex.attention import UNLIMITED, Attention, Glimpse, Limits, State, Trace
 from nmtflex.attention.heads import HeadMemory, Heads, shown
+from nmtflex.attention.marking import unmarked
 from nmtflex.layers.dropout import Dropout
 from nmtflex.layers.feed_forward import FeedForward, Feeding
 from nmtflex.layers.linear import Linear
@@ -21,7 +22,7 @@ from nmtflex.layers.positions import sinusoids
 from nmtflex.layers.residual import Residual
 from nmtflex.layers.self_attention import CausalSelfAttention
 from nmtflex.layers.ssru import Ssru
-from nmtflex.model.decoders.base import Decoder, Step, Words
+from nmtflex.model.decoders.base import Decoder, Step, Steps, Words
 from nmtflex.model.encoders.base import Encoded
 from nmtflex.ops.cache import Cache
 
@@ -143,7 +144,10 @@ class LayeredDecoder(Decoder):
         self.check(limits)
         states, mask, _, source = encoded
         attentions = self._attentions()
-        attending = tuple(heads.prepare(states, mask, limits) for heads in attentions)
+        attending = tuple(
+            heads.prepare(states, mask, limits._replace(weights=limits.reads(at)))
+            for at, heads in enumerate(attentions)
+        )
         summary = None if self.summary is None else self.summary(source)
         first = source.new_zeros(len(source), self.size)
         state: State = (torch.zeros(len(source), dtype=torch.long, device=source.device),)
@@ -195,15 +199,14 @@ class LayeredDecoder(Decoder):
             look = shown(traces, memory.limits) if traces else Trace(torch.zeros_like(state[0]))
         return Step(self._leave(x), after, _mean([seen.gate for seen in glimpses]), look)
 
-    def sequence(
-        self, memory: LayeredMemory, state: State, embedded: Tensor
-    ) -> tuple[Tensor, Tensor | None]:
+    def sequence(self, memory: LayeredMemory, state: State, embedded: Tensor) -> Steps:
         """Run over given words, every layer in all steps at once; see ``Decoder.sequence``."""
         mixers, attending = self._split(state)
         numbers = state[0].unsqueeze(1) + torch.arange(embedded.shape[1], device=embedded.device)
         summary = None if memory.summary is None else memory.summary.unsqueeze(1)
         x = self._enter(embedded, numbers, summary)
         gates: list[Tensor | None] = []
+        weights: list[Tensor | None] = []  # [B, T, h S] of each attending layer
         for layer, own in zip(self._layers(), mixers, strict=True):
             x = layer.mix_all(x, own)
             if layer.attention is not None:
@@ -211,10 +214,19 @@ class LayeredDecoder(Decoder):
                 query, words = layer.around_attention.enter(x), layer.attention.feedback(embedded)
                 source, before = memory.attending[at], attending[at]
                 contexts, gate = layer.attention.sequence(query, words, source, before)
+                contexts, seen = unmarked(contexts, self.size)
                 x = layer.around_attention.leave(x, contexts)
                 gates.append(gate)
+                weights.append(seen)
             x = layer.feed(x)
-        return self._leave(x), _mean(gates)
+        return Steps(self._leave(x), _mean(gates), self._shown(_mean(weights), memory.limits))
+
+    def _shown(self, weights: Tensor | None, limits: Limits) -> Tensor | None:
+        """Return the weights [B, T, S] of the head that limits name, or the mean of all heads."""
+        if weights is None:
+            return None
+        each = weights.view(*weights.shape[:2], self.heads, -1)
+        return each.mean(2) if limits.head is None else each[:, :, limits.head]
 
     def _split(self, state: State) -> tuple[list[State], list[State]]:
         """Return the states of the layers' mixers, and of their attention mechanisms."""
@@ -235,7 +247,7 @@ class LayeredDecoder(Decoder):
         return x if self.norm is None else self.norm(x)
 
 
-def _mean(gates: Sequence[Tensor | None]) -> Tensor | None:
-    """Return the mean gate of the attending layers, or None if there is no gate."""
-    found = [gate for gate in gates if gate is not None]
+def _mean(parts: Sequence[Tensor | None]) -> Tensor | None:
+    """Return the mean gate or weights of the attending layers that have some, or None."""
+    found = [part for part in parts if part is not None]
     return torch.stack(found).mean(0) if found else None

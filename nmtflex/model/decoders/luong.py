@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from nmtflex.attention import Attention, State
+from nmtflex.attention.marking import unmarked
 from nmtflex.layers.cells import Stack
 from nmtflex.layers.linear import Product
-from nmtflex.model.decoders.base import Step, Words
+from nmtflex.model.decoders.base import Step, Steps, Words
 from nmtflex.model.decoders.recurrent import RecurrentDecoder
 from nmtflex.model.encoders.base import Encoded
 
@@ -65,12 +66,13 @@ class LuongDecoder(RecurrentDecoder):
         cells = self.stack(words.gates, fed, cells)
         h = cells[self.stack.top]
         seen = self.attention(h, words.feedback, memory, rows, attending, trace)
-        output = self._output(h, seen.context)
-        fed = seen.context if self.attentional is None else output
+        context, weights = unmarked(seen.context, self.attention.context_size)
+        output = self._output(h, context)
+        fed = context if self.attentional is None else output
         fed = fed[:, : self.fed_size]  # no units where input feeding is off
-        return Step(output, (*cells, fed, *seen.state), seen.gate, seen.trace)
+        return Step(output, (*cells, fed, *seen.state), seen.gate, seen.trace, weights)
 
-    def sequence(self, memory: Any, state: State, embedded: Tensor) -> tuple[Tensor, Tensor | None]:
+    def sequence(self, memory: Any, state: State, embedded: Tensor) -> Steps:
         """Run over given words, without input feeding in all steps at once; see ``Decoder``."""
         if self.fed_size:
             return super().sequence(memory, state, embedded)
@@ -78,7 +80,8 @@ class LuongDecoder(RecurrentDecoder):
         h = self.stack.sequence(embedded, state[:count])
         feedback = self.attention.feedback(embedded)
         contexts, gates = self.attention.sequence(h, feedback, memory, state[count + 1 :])
-        return self._output(h, contexts), gates
+        contexts, weights = unmarked(contexts, self.attention.context_size)
+        return Steps(self._output(h, contexts), gates, weights)
 
     def _output(self, h: Tensor, context: Tensor) -> Tensor:
         """Return the vectors [.., O] that predict words, of h [.., D] and contexts [.., C]."""

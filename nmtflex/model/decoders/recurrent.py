@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtflex.attention import UNLIMITED, Attention, Limits, State
+from nmtflex.attention.marking import prepare
 from nmtflex.layers.cells import Stack
 from nmtflex.layers.linear import Linear
 from nmtflex.model.decoders.base import Decoder, Words
@@ -51,7 +52,7 @@ class RecurrentDecoder(Decoder):
     def start(self, encoded: Encoded, limits: Limits = UNLIMITED) -> tuple[Any, State]:
         """Start each part of the cells' state as tanh(W summary); see ``Decoder.start``."""
         self.check(limits)
-        memory = self.attention.prepare(encoded.states, encoded.mask, limits)
+        memory = prepare(self.attention, encoded.states, encoded.mask, limits)
         parts = torch.tanh(self.bridge(encoded.summary)).chunk(self.stack.state_size, dim=1)
         attending = self.attention.start(encoded.states)
         return memory, (*parts, *self.start_fed(encoded), *attending)

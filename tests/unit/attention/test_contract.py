@@ -11,6 +11,7 @@ import torch
 from steps import quiet, step
 
 from nmtflex.attention import ATTENTIONS, Attention, Limits, Sizes, build_attention
+from nmtflex.attention.marking import prepare, unmarked
 from nmtflex.config import (
     AbcConfig,
     FlexibleConfig,
@@ -298,3 +299,25 @@ def test_a_threshold_is_the_memory_s_own(gated):
     assert [count for _, count in together[:2]] == [[6, 5], [1, 1]]
     for (context, _), (expected, _) in zip(together, alone, strict=True):
         assert torch.equal(context, expected)
+
+
+def test_contexts_of_marked_states_end_in_the_weights_of_their_sum(attention):
+    if not attention.aligned:
+        return
+    states, mask = source([4, 1, 6])
+    query, embedded = queries(6)
+    words = attention.feedback(embedded).view(3, 2, -1)
+    limits = Limits(weights=True)
+    found = []
+    for memory in (
+        prepare(attention, states, mask, limits),
+        attention.prepare(states, mask, limits),
+    ):
+        start = attention.start(states)
+        found.append(attention.sequence(query.view(3, 2, -1), words, memory, start)[0])
+    contexts, weights = unmarked(found[0], attention.context_size)
+    torch.testing.assert_close(contexts, found[1], rtol=0, atol=1e-12)
+    assert unmarked(found[1], attention.context_size)[1] is None
+    assert weights.shape == (3, 2, 6)
+    torch.testing.assert_close(weights @ states, contexts, rtol=0, atol=1e-12)
+    assert (weights[1, :, 1:] == 0).all()  # padding

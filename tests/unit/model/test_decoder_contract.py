@@ -128,7 +128,7 @@ def run(model: Seq2Seq, tau: float, sequence: Any) -> tuple[list[torch.Tensor], 
     """Run over given words; return output vectors and gates, and the gradients of all there is."""
     embedded = words().requires_grad_()
     memory, state = model.encode(SOURCE, LENGTHS, Limits(tau))
-    outputs, gates = sequence(model.decoder, memory, state, embedded)
+    outputs, gates, _ = sequence(model.decoder, memory, state, embedded)
     assert outputs.shape == (len(SOURCE), STEPS, model.decoder.output_size)
     assert (gates is not None) == model.gated
     found = [outputs] if gates is None else [outputs, gates]
@@ -193,11 +193,11 @@ def test_words_after_a_step_do_not_matter_to_it(config):
     """So whatever stands at the padding of a target changes no step of the target."""
     model, embedded = build(config), words()
     memory, state = model.encode(SOURCE, LENGTHS)
-    outputs, gates = model.decoder.sequence(memory, state, embedded)
+    outputs, gates, _ = model.decoder.sequence(memory, state, embedded)
     for real in (1, 4):
         padded = embedded.clone()
         padded[:, real:] *= -10
-        found, seen = model.decoder.sequence(memory, state, padded)
+        found, seen, _ = model.decoder.sequence(memory, state, padded)
         torch.testing.assert_close(found[:, :real], outputs[:, :real], rtol=0, atol=1e-12)
         assert (found[:, real:] - outputs[:, real:]).abs().max() > 1e-3
         if gates is not None:
@@ -208,10 +208,10 @@ def test_words_after_a_step_do_not_matter_to_it(config):
 @pytest.mark.parametrize("config", CASES[::3], ids=name)
 def test_sentences_of_a_batch_do_not_matter_to_each_other(config):
     model, embedded = build(config), words()
-    outputs, _ = model.decoder.sequence(*model.encode(SOURCE, LENGTHS), embedded)
+    outputs = model.decoder.sequence(*model.encode(SOURCE, LENGTHS), embedded).outputs
     for row, length in enumerate(LENGTHS.tolist()):
         alone = model.encode(SOURCE[row : row + 1, :length], LENGTHS[row : row + 1])
-        found, _ = model.decoder.sequence(*alone, embedded[row : row + 1])
+        found = model.decoder.sequence(*alone, embedded[row : row + 1]).outputs
         torch.testing.assert_close(found[0], outputs[row], rtol=0, atol=1e-12)
 
 
