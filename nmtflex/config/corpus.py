@@ -57,6 +57,18 @@ class PreprocessConfig(Config):
     ] = dataclasses.field(default_factory=list)
     valid: Annotated[Path | None, Opt("The same for the validation split; one only.")] = None
     test: Annotated[Path | None, Opt("The same for the test split; one only.")] = None
+    guided_alignment: Annotated[
+        list[Path],
+        Opt(
+            "Word links of a --train corpus, for train --guided-weight: a line for each pair, such "
+            "as 0-0 2-1, in Pharaoh's format, as fast_align writes it for the tokenized text. Give "
+            "one file for each --train, in the same order."
+        ),
+    ] = dataclasses.field(default_factory=list)
+    valid_alignment: Annotated[
+        Path | None,
+        Opt("The same for --valid: validations then report the alignment loss."),
+    ] = None
     max_pairs: Annotated[
         int,
         Opt(
@@ -202,6 +214,13 @@ class PreprocessConfig(Config):
             faults.append("give at least one of --train, --valid and --test")
         elif not (self.train or self.like):
             faults.append("give --train, or --like FOLDER to reuse its vocabularies")
+        if self.guided_alignment and len(self.guided_alignment) != len(self.train):
+            faults.append(
+                f"--guided-alignment needs a file for each --train: {len(self.train)}, not "
+                f"{len(self.guided_alignment)}"
+            )
+        if self.valid_alignment and not self.valid:
+            faults.append(f"--valid-alignment {self.valid_alignment} needs --valid")
         if 0 < self.max_ratio < 1:
             faults.append(f"--max-ratio must be 0 or at least 1, not {self.max_ratio}")
         for side, name in (("source", self.source_tokenizer), ("target", self.target_tokenizer)):
@@ -210,6 +229,12 @@ class PreprocessConfig(Config):
         faults += self._subword_faults()
         faults += self._joint_faults()
         return faults + self.idle(self._without_effect())
+
+    @property
+    def links(self) -> list[Path]:
+        """The files of links: of the training corpora, then of the validation split."""
+        valid = [self.valid_alignment] if self.valid_alignment else []
+        return [*self.guided_alignment, *valid]
 
     def sentencepiece_of(self, side: str) -> int | Path | None:
         """Return a side's number of pieces or model file; None without SentencePiece."""

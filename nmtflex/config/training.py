@@ -124,6 +124,22 @@ class LoopConfig(Config):
     label_smoothing: Annotated[
         float, Opt("Probability mass spread evenly over the vocabulary.", ge=0, lt=1)
     ] = 0.0
+    guided_weight: Annotated[
+        float,
+        Opt(
+            "Weight of a loss that draws attention to the links of preprocess --guided-alignment "
+            "(Chen et al. 2016); 0 for none.",
+            ge=0,
+        ),
+    ] = 0.0
+    guided_layer: Annotated[
+        int | None,
+        Opt("Guide this attending decoder layer, counted from 1 (default: the mean of all).", ge=1),
+    ] = None
+    guided_head: Annotated[
+        int | None,
+        Opt("Guide this head, counted from 1 (default: the mean of all).", ge=1),
+    ] = None
     ema: Annotated[
         float,
         Opt(
@@ -272,6 +288,9 @@ class LoopConfig(Config):
         if self.batch_tokens and self.batch_sentences:
             faults.append("give --batch-tokens or --batch-sentences, not both")
         every = self.validate_every
+        if not self.guided_weight:
+            why = "without --guided-weight"
+            faults += self.idle({"guided_layer": why, "guided_head": why})
         if self.halve_from == 1:
             faults.append(
                 "--halve-from 1 would halve the rate before the first update; lower --lr instead"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtflex.corpus.sorting import shuffled_by_length
-from nmtflex.corpus.store import TokenStore
+from nmtflex.corpus.store import LinkStore, TokenStore
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
 Ids = NDArray[np.int64]
@@ -26,6 +26,14 @@ WIDEST = 1 << 24  # entries of a table of both lengths: 128 MB
 ALL = slice(None)
 
 
+class BatchLinks(NamedTuple):
+    """The links of B pairs: L numbers each."""
+
+    places: Ids  # [L], of each link in [B, T, S] laid flat
+    shares: NDArray[np.float32]  # [L], 1 / links of the same target token
+    linked: int  # target tokens with a link
+
+
 class Batch(NamedTuple):
     """Padded token ids of B pairs."""
 
@@ -34,6 +42,7 @@ class Batch(NamedTuple):
     target_in: Ids  # [B, T] begin-of-sentence and the target
     target_out: Ids  # [B, T] the target and end-of-sentence
     num_tokens: int  # target tokens, including end-of-sentence
+    links: BatchLinks | None = None  # if they were asked for
 
 
 class Batches:
@@ -45,17 +54,24 @@ class Batches:
         tokens: Maximum tokens of a batch: sentences times the longest side, including padding. A
             longer pair makes a batch of its own.
         sentences: Sentences a batch; overrides ``tokens``.
+        links: Between the tokens of the pairs, if they are wanted.
     """
 
     stretch: float = 1.0  # how much wider batches become than stored lengths say
 
     def __init__(
-        self, source: TokenStore, target: TokenStore, tokens: int, sentences: int | None = None
+        self,
+        source: TokenStore,
+        target: TokenStore,
+        tokens: int,
+        sentences: int | None = None,
+        links: LinkStore | None = None,
     ) -> None:
         self.source = source
         self.target = target
         self.tokens = tokens
         self.sentences = sentences
+        self.links = links
 
     @property
     def usable(self) -> Pairs:
@@ -139,4 +155,15 @@ class Batches:
             target_out[row, : len(y)] = y
             target_out[row, len(y)] = EOS_ID
         num_tokens = sum(len(target) + 1 for target in targets)
-        return Batch(source, lengths, target_in, target_out, num_tokens)
+        links = self._links(pairs, longest, source.shape[1]) if self.links else None
+        return Batch(source, lengths, target_in, target_out, num_tokens, links)
+
+    def _links(self, pairs: Pairs, steps: int, positions: int) -> BatchLinks:
+        """Return the links of a batch padded to ``steps`` x ``positions``."""
+        stored = [self.links[int(pair)] for pair in pairs] if self.links else []
+        rows = np.repeat(np.arange(len(stored)), [len(links) for links in stored])
+        source, target = np.concatenate(stored).T
+        steps_of = rows * steps + target
+        counts = np.bincount(steps_of, minlength=1)
+        shares = (1 / counts[steps_of]).astype(np.float32)
+        return BatchLinks(steps_of * positions + source, shares, int(np.count_nonzero(counts)))

@@ -21,13 +21,23 @@ import numpy as np
 import nmtflex
 from nmtflex.config import FORMAT, PreprocessConfig, describe_tokenizer
 from nmtflex.corpus.filters import Filter, build_filter, describe_reasons
+from nmtflex.corpus.guided import Spread, check_files, read_linked
 from nmtflex.corpus.inputs import Corpus, Lines, find_corpora, read_chunks
 from nmtflex.corpus.learning import Learner, build_learners
 from nmtflex.corpus.parallel import OnProgress
 from nmtflex.corpus.passes import Encode, Tokenise
 from nmtflex.corpus.readers import starts_with_mark
 from nmtflex.corpus.splits import PairCount, SplitWriter
-from nmtflex.corpus.store import MANIFEST, SIDES, PreparedCorpus, open_prepared, raw_path
+from nmtflex.corpus.store import (
+    MANIFEST,
+    SIDES,
+    PreparedCorpus,
+    StoreWriter,
+    id_type,
+    links_path,
+    open_prepared,
+    raw_path,
+)
 from nmtflex.corpus.words import Pieces, WordStore, numbering
 from nmtflex.errors import DataError, OptionError
 from nmtflex.files import atomic_folder, file_hash, is_free, write_json
@@ -57,6 +67,7 @@ def prepare(config: PreprocessConfig, progress: OnProgress = lambda *_: None) ->
     if not is_free(config.out):
         raise OptionError(f"--out {config.out} already exists; remove it or choose another folder")
     corpora = find_corpora(config)
+    check_files(config.links)
     with atomic_folder(config.out) as folder:
         _Preparation(config, folder, progress).run(corpora)
     return open_prepared(config.out)
@@ -87,6 +98,11 @@ class _Preparation:
         for split, pairs in corpora.items():
             if pairs and split not in self.splits:
                 self._encode(split, pairs)
+        guided = len(self.config.guided_alignment)
+        files = {"train": self.config.links[:guided], "valid": self.config.links[guided:]}
+        for split, paths in files.items():
+            if paths:
+                self._link(split, corpora[split], paths)
         self._write_manifest(corpora)
 
     def _filter_of_like(self) -> Filter:
@@ -228,6 +244,21 @@ class _Preparation:
         self._need_some(pairs, corpora)
         self.splits[split] = {**pairs.describe(), **writer.describe()}
 
+    def _link(self, split: str, corpora: list[Corpus], files: list[Path]) -> None:
+        """Write the links of a split's pairs, a file for each corpus."""
+        training, about = split == "train", self.splits[split]
+        setup = partial(Spread, self.folder / "pipeline", self.rules if training else None)
+        lines = read_linked(corpora, files, (training and self.config.max_pairs) or None)
+        dtype = id_type(max(about[side]["longest"] for side in SIDES))
+        pairs = links = 0
+        with StoreWriter(links_path(self.folder, split), dtype) as writer:
+            for chunk in ordered_map(setup, lines, self.config.workers):
+                writer.append(chunk.numbers, chunk.lengths)
+                pairs += len(chunk.lengths)
+                links += len(chunk.numbers) // 2
+                self.progress(f"linking {split}", pairs)
+        about["links"] = {"dtype": dtype, "links": links}
+
     def _keep_raw(self, split: str, chunks: Iterable[Lines]) -> Iterator[Lines]:
         """Write the raw lines, and pass them on."""
         paths = [raw_path(self.folder, split, side) for side in SIDES]
@@ -262,6 +293,7 @@ class _Preparation:
             "pipeline": self.pipeline.describe(),
             "bpe_sample": self.bpe_sample,
             "splits": self.splits,
+            "links": {str(path): _digest(path) for path in self.config.links},
             "inputs": {
                 split: [_describe_input(path, each.read) for each in given for path in each.files]
                 for split, given in corpora.items()

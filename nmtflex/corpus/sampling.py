@@ -121,12 +121,22 @@ def open_batches(
     sides: Sequence[Resegmenter | None],
     tokens: int,
     sentences: int | None = None,
+    linked: bool = False,
 ) -> Batches:
-    """Return the batches of the training pairs; see ``SampledBatches``."""
+    """Return the batches of the training pairs; see ``SampledBatches``.
+
+    Raises:
+        OptionError: Links are wanted between tokens that are drawn anew.
+    """
+    if linked and any(side is not None for side in sides):
+        raise OptionError(
+            "--guided-weight needs the stored segmentation, so it cannot be combined with "
+            "--subword-alpha or --bpe-dropout; leave one out"
+        )
     if any(side is not None for side in sides):
         return SampledBatches(corpus, sides, tokens, sentences)
     stores = corpus.store("train", "source"), corpus.store("train", "target")
-    return Batches(*stores, tokens, sentences)
+    return Batches(*stores, tokens, sentences, corpus.links("train") if linked else None)
 
 
 class SampledBatches(Batches):

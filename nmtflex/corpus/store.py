@@ -29,6 +29,7 @@ SIDES: tuple[Side, Side] = ("source", "target")
 SPLITS = ("train", "valid", "test")
 ID_TYPES = ("<u2", "<u4")
 MANIFEST = "manifest.json"
+Lengths = npt.NDArray[np.int32]
 LONGEST = (1 << 31) - 1  # maximum tokens of a sentence
 BLOCK = 1 << 20  # sentences whose lengths are read at once
 
@@ -143,6 +144,42 @@ class TokenStore:
         return DataError(f"{self._base}.bin and .offsets {what}; prepare the folder again")
 
 
+class LinkStore:
+    """The links between the subwords of a split's pairs.
+
+    Args:
+        base: Path without ``.bin`` and ``.offsets``.
+        dtype: numpy type of the places.
+        sizes: The tokens of each source and of each target.
+
+    Raises:
+        DataError: The files do not belong together, or not to the pairs.
+    """
+
+    def __init__(self, base: Path, dtype: str, sizes: tuple[Lengths, Lengths]) -> None:
+        self._base, self._sizes = base, sizes
+        self._store = TokenStore(base, dtype)
+        if len(self._store) != len(sizes[0]):
+            raise self._damaged(f"has {len(self._store):,} pairs, not {len(sizes[0]):,}")
+
+    def __getitem__(self, pair: int) -> npt.NDArray[np.int64]:
+        """Return the links [n, 2] of a pair: source and target places.
+
+        Raises:
+            DataError: They are damaged.
+        """
+        numbers = self._store[pair].astype(np.int64)
+        if len(numbers) % 2:
+            raise self._damaged(f"is damaged at pair {pair}")
+        links = numbers.reshape(-1, 2)
+        if len(links) and (links.max(0) >= [sizes[pair] for sizes in self._sizes]).any():
+            raise self._damaged(f"is damaged at pair {pair}")
+        return links
+
+    def _damaged(self, what: str) -> DataError:
+        return DataError(f"{self._base}.bin {what}; prepare the folder again")
+
+
 class _Numbers:
     """The integers of a file, which stays open as long as this object lives."""
 
@@ -225,6 +262,19 @@ class PreparedCorpus:
             )
         return store
 
+    def links(self, split: str) -> LinkStore | None:
+        """Return the links between the pairs of a split; None if it was prepared without.
+
+        Raises:
+            DataError: There is no such split, or its files do not belong together.
+        """
+        self._need(split)
+        about = self.manifest["splits"][split].get("links")
+        if about is None:
+            return None
+        source, target = (self.store(split, side).lengths for side in SIDES)
+        return LinkStore(links_path(self.folder, split), about["dtype"], (source, target))
+
     def raw(self, split: str, side: Side) -> list[str]:
         """Return the raw lines of one side of valid or test.
 
@@ -240,6 +290,11 @@ class PreparedCorpus:
     def _need(self, split: str) -> None:
         if split not in self.splits:
             raise DataError(f"{self.folder}: no split {split!r}; there is {', '.join(self.splits)}")
+
+
+def links_path(folder: Path, split: str) -> Path:
+    """Return the path of a split's links in a prepared folder, without suffix."""
+    return folder / f"{split}.links"
 
 
 def raw_path(folder: Path, split: str, side: Side) -> Path:
@@ -290,7 +345,8 @@ def _manifest_fault(manifest: dict[str, Any]) -> str | None:
     for name, split in splits.items():
         if name not in SPLITS:
             return f"{name!r} is not a split"
-        for side in SIDES:
+        named = SIDES if not isinstance(split, dict) or "links" not in split else (*SIDES, "links")
+        for side in named:
             about = split.get(side) if isinstance(split, dict) else None
             if not isinstance(about, dict) or about.get("dtype") not in ID_TYPES:
                 return f"no id type of {name}.{side}"

@@ -75,7 +75,7 @@ class SidePipeline:
 
     def num_words(self, line: str) -> int:
         """Return how many words alignments count in a raw line."""
-        return 1 + max(self.tokenizer.word_numbers(self.join(self._pieces(line))), default=-1)
+        return 1 + max(self.word_numbers(self._pieces(line)), default=-1)
 
     def _split(self, word: str) -> Sequence[str]:
         return self.subwords.split(word) if self.subwords else (word,)
@@ -85,7 +85,18 @@ class SidePipeline:
         return self._pieces(line)[: self.longest]
 
     def _pieces(self, line: str) -> list[str]:
-        return [piece for word in self.words(line) for piece in self._split(word)]
+        return self.split_words(self.words(line))
+
+    def split_words(self, words: Iterable[str]) -> list[str]:
+        """Split words into subwords."""
+        return [piece for word in words for piece in self._split(word)]
+
+    def word_numbers(self, pieces: list[str]) -> list[int]:
+        """Return for each subword the number of its word as alignments count, or -1."""
+        numbers = self.tokenizer.word_numbers(self.join(pieces))
+        starts = [*self.word_starts(pieces), len(pieces)]
+        sizes = (stop - start for start, stop in pairwise(starts))
+        return [number for number, size in zip(numbers, sizes, strict=True) for _ in range(size)]
 
     def encode(self, line: str) -> list[int]:
         """Turn a raw line into ids, without begin and end."""

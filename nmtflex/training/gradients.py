@@ -13,6 +13,7 @@ from torch import autograd, nn
 from nmtflex.corpus.batches import Batches, Pairs
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
+from nmtflex.training.guidance import Guidance
 from nmtflex.training.memory import is_out_of_memory, release_memory
 from nmtflex.training.tensors import Feed, loss_of
 
@@ -28,6 +29,8 @@ class Sums:
     cross_entropy: float = 0.0
     gate: float = 0.0  # over sentences, of their mean gate
     sentences: int = 0
+    alignment: float = 0.0  # nats; see ``nmtflex.training.guidance``
+    linked: int = 0  # target tokens that it is a sum over
     splits: int = 0  # batches halved because memory ran out
     left_out: int = 0  # pairs too large even alone
 
@@ -46,6 +49,7 @@ class Gradients:
         largest: Estimated most tokens of a piece, padding included, that fit into memory; larger
             ones are split before they are tried. None for no limit.
         show: Called before each piece with the numbers of pieces done and in all.
+        guidance: Of attention by the batches' links, if there is one.
     """
 
     model: Seq2Seq
@@ -56,6 +60,7 @@ class Gradients:
     tau: float = math.inf
     largest: int | None = None
     show: Callable[[int, int], None] = lambda _done, _pieces: None
+    guidance: Guidance | None = None
     left_out: list[int] = field(default_factory=list)  # this process's pairs too large even alone
     feed: Feed = field(init=False)
 
@@ -138,19 +143,21 @@ class Gradients:
 
     def _add(self, pairs: Pairs, tokens: int, sums: Sums, following: list[Pairs]) -> None:
         batch = self.feed.take(pairs)
-        loss = loss_of(self.model, batch, self.smoothing, self.beta, self.tau)
+        loss = loss_of(self.model, batch, self.smoothing, self.beta, self.tau, self.guidance)
         autograd.backward(loss.objective / tokens)
         for after in following:
             self.feed.prepare(after)
-        values = [loss.objective.detach(), loss.cross_entropy]
-        if loss.gate is not None:
-            values.append(loss.gate)
-        objective, cross_entropy, *gate = torch.stack(values).tolist()  # waits for a GPU once
+        nothing = torch.zeros_like(loss.cross_entropy)
+        parts = loss.objective.detach(), loss.cross_entropy, loss.gate, loss.alignment
+        values = torch.stack([nothing if part is None else part.to(nothing) for part in parts])
+        objective, cross_entropy, gate, alignment = values.tolist()  # waits for a GPU once
         sums.tokens += batch.num_tokens
         sums.objective += objective
         sums.cross_entropy += cross_entropy
         sums.sentences += loss.sentences
-        sums.gate += sum(gate)
+        sums.gate += gate
+        sums.alignment += alignment
+        sums.linked += loss.linked
 
 
 def clip_gradient(model: nn.Module, limit: float) -> float:

@@ -202,12 +202,15 @@ class Trainer:
             progress.window_cross_entropy += sums.cross_entropy
             progress.window_gate += sums.gate
             progress.window_sentences += sums.sentences
+            progress.window_alignment += sums.alignment
+            progress.window_linked += sums.linked
         return sums, norm
 
     def _log_training(self, metrics: Metrics | None, norm: float | None) -> None:
         progress = self.progress
         mean = progress.window_cross_entropy / progress.window_tokens
         gate = progress.window_gate / progress.window_sentences if self.model.gated else None
+        linked = progress.window_linked
         self._log(
             metrics,
             "train",
@@ -215,9 +218,11 @@ class Trainer:
             perplexity=math.exp(min(mean, 700.0)),
             gradient_norm=norm,
             gate_mean=gate,
+            alignment_loss=progress.window_alignment / linked if linked else None,
         )
         progress.window_loss = progress.window_cross_entropy = progress.window_gate = 0.0
-        progress.window_tokens = progress.window_sentences = 0
+        progress.window_tokens = progress.window_sentences = progress.window_linked = 0
+        progress.window_alignment = 0.0
 
     def _log(self, metrics: Metrics | None, split: str, **values: float | None) -> None:
         progress = self.progress
@@ -259,6 +264,7 @@ class Trainer:
                 bleu=result.bleu,
                 gate_mean=result.gate,
                 cps=result.cps,
+                alignment_loss=result.alignment,
             )
             display.validation(
                 f"epoch {progress.epoch}  update {progress.update:,}  valid {result.in_words()}"

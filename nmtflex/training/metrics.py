@@ -14,7 +14,7 @@ from nmtflex.runs.folder import RunFolder
 
 COLUMNS = (
     *("update", "epoch", "seconds", "target_tokens", "split", "loss", "perplexity", "bleu"),
-    *("learning_rate", "gradient_norm", "gate_mean", "cps"),
+    *("learning_rate", "gradient_norm", "gate_mean", "cps", "alignment_loss"),
 )
 NOT_CHARTED = ("update", "split")
 

@@ -36,6 +36,8 @@ class Progress:
     window_tokens: int = 0
     window_gate: float = 0.0  # sum over sentences of their mean gate
     window_sentences: int = 0
+    window_alignment: float = 0.0
+    window_linked: int = 0  # target tokens with a link
     skipped: int = 0  # updates without a finite loss and gradient; they changed no weight
     skipped_in_row: int = 0  # of those, the last ones
     batches_split: int = 0  # halvings of batches that did not fit into memory

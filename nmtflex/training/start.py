@@ -25,6 +25,7 @@ from nmtflex.training.budget import check_states, largest_piece, settle_budget
 from nmtflex.training.describe import Options, describe, describe_data
 from nmtflex.training.folder import open_folder
 from nmtflex.training.gradients import Gradients
+from nmtflex.training.guidance import open_guidance
 from nmtflex.training.joining import (
     began_with,
     check_same_data,
@@ -96,13 +97,16 @@ def make_trainer(
     taus = options.train.threshold, options.train.train_threshold
     valid_tau, train_tau = (threshold_value(tau or "inf", data) for tau in taus)
     model, trained = _build(options, data, place, ranks)
+    guidance = open_guidance(options.train, corpus, model)
     if base is not None:
         load_weights(base.folder.best, model)
     config = settle_budget(options.train, model, corpus, ranks)
     folder = RunFolder(config.run)
     processes = began_with(ranks, folder)
     whole = whole_batches(config, processes)
-    batches = open_batches(corpus, sampled, whole.token_budget, whole.batch_sentences)
+    batches = open_batches(
+        corpus, sampled, whole.token_budget, whole.batch_sentences, guidance is not None
+    )
     schedule = make_schedule(whole, batches)
     described = describe(corpus, options._replace(train=config), data, base, processes)
     optimizer = build_optimizer(config, trained, rate, factors_of(model, config.rate_factors))
@@ -119,14 +123,18 @@ def make_trainer(
     piece = fitting and int(fitting / batches.stretch)
     validator = None
     if "valid" in corpus.splits:
-        validator = Validator(corpus, whole.valid_beam, whole.token_budget, valid_tau, ranks)
+        validator = Validator(
+            corpus, whole.valid_beam, whole.token_budget, valid_tau, ranks, guidance
+        )
     smoothing, beta = whole.label_smoothing, whole.gate_weight
     return Trainer(
         config=whole,
         folder=folder,
         model=model,
         optimizer=optimizer,
-        gradients=Gradients(model, batches, smoothing, beta, ranks, train_tau, piece),
+        gradients=Gradients(
+            model, batches, smoothing, beta, ranks, train_tau, piece, guidance=guidance
+        ),
         validator=validator,
         schedule=schedule,
         progress=progress,

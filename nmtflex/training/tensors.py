@@ -14,6 +14,7 @@ from nmtflex.corpus.batches import Batch, Batches, Pairs
 from nmtflex.model.seq2seq import Loss, Seq2Seq
 from nmtflex.ops.dispatch import as_on_gpu
 from nmtflex.ops.tensors import upload
+from nmtflex.training.guidance import Guidance, LinkInputs
 from nmtflex.training.memory import is_out_of_memory
 
 
@@ -26,6 +27,7 @@ class Inputs(NamedTuple):
     target_out: Tensor  # [B, T]
     places: Tensor  # [M], of the target tokens in ``target_out`` laid flat
     num_tokens: int  # M
+    links: LinkInputs | None = None
 
 
 def inputs_of(batch: Batch, device: torch.device) -> Inputs:
@@ -36,16 +38,28 @@ def inputs_of(batch: Batch, device: torch.device) -> Inputs:
         upload(torch.from_numpy(array), device)
         for array in (batch.source, batch.target_in, batch.target_out, places)
     )
+    links = None
+    if batch.links is not None:
+        at, shares = (upload(torch.from_numpy(part), device) for part in batch.links[:2])
+        links = LinkInputs(at, shares, batch.links.linked)
     lengths = torch.from_numpy(batch.lengths)
-    return Inputs(source, lengths, target_in, target_out, on_device, batch.num_tokens)
+    return Inputs(source, lengths, target_in, target_out, on_device, batch.num_tokens, links)
 
 
 def loss_of(
-    model: Seq2Seq, batch: Inputs, smoothing: float = 0.0, beta: float = 0.0, tau: float = math.inf
+    model: Seq2Seq,
+    batch: Inputs,
+    smoothing: float = 0.0,
+    beta: float = 0.0,
+    tau: float = math.inf,
+    guidance: Guidance | None = None,
 ) -> Loss:
-    """Score a batch under a threshold; see ``Seq2Seq.loss``."""
-    source, lengths, target_in, target_out, places, _ = batch
-    return model.loss(source, lengths, target_in, target_out, smoothing, beta, places, Limits(tau))
+    """Score a batch under a threshold, with its alignment if guided; see ``Seq2Seq.loss``."""
+    source, lengths, target_in, target_out, places, _, links = batch
+    pairs = source, lengths, target_in, target_out, smoothing, beta, places
+    if guidance is None or links is None:
+        return model.loss(*pairs, Limits(tau))
+    return guidance.added(model.loss(*pairs, guidance.limits(tau)), links)
 
 
 class Feed:

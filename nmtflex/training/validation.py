@@ -18,6 +18,7 @@ from nmtflex.errors import DataError
 from nmtflex.evaluation.run_scores import run_bleu
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks, merge
+from nmtflex.training.guidance import Guidance
 from nmtflex.training.tensors import inputs_of, loss_of
 
 CHUNK = 512  # sentences translated between two checks of the signals, with several processes
@@ -45,12 +46,15 @@ class Validation(NamedTuple):
     cps: float | None  # score computations a step; see ``Tally``
     gate: float | None  # mean over sentences of the mean gate of their steps
     samples: tuple[Sample, ...]
+    alignment: float | None = None  # alignment loss per linked target token, nats
 
     def in_words(self) -> str:
         """Return the numbers as text for the user."""
         text = f"perplexity {self.perplexity:.2f}  BLEU {self.bleu:.2f}"
         if self.gate is not None and self.cps is not None:
             text += f"  gate {self.gate:.3f}  CPS {self.cps:.2f}"
+        if self.alignment is not None:
+            text += f"  alignment loss {self.alignment:.3f}"
         return text
 
 
@@ -63,6 +67,7 @@ class Validator:
         batch_tokens: Most tokens of a batch, padding included.
         tau: Threshold under which a gated mechanism is validated.
         ranks: Processes that share the work.
+        guidance: Of attention in training; if the split has links, their loss is reported.
     """
 
     def __init__(
@@ -72,8 +77,10 @@ class Validator:
         batch_tokens: int,
         tau: float = math.inf,
         ranks: Ranks | None = None,
+        guidance: Guidance | None = None,
     ) -> None:
         self.tau = tau
+        self.guidance = guidance
         self.ranks = ranks or Ranks()
         self.pipeline = corpus.pipeline
         self.search = SearchConfig(beam=beam)
@@ -81,7 +88,8 @@ class Validator:
         self.sources = [source[pair].tolist() for pair in range(len(source))]
         self.limits = [TIMES * length + MORE for length in target.lengths.tolist()]
         self.references = list(map(corpus.pipeline.target.plain, corpus.raw("valid", "target")))
-        self.batches = Batches(source, target, batch_tokens)
+        links = corpus.links("valid") if guidance else None
+        self.batches = Batches(source, target, batch_tokens, links=links)
         if not len(self.batches.usable):
             raise DataError(f"{corpus.folder}: every source line of the validation split is empty")
         self.raw = _samples(corpus.raw("valid", "source"), self.references)
@@ -104,7 +112,7 @@ class Validator:
         """
         model.eval()
         show(0, len(self.sources))
-        mean, gate = self._teacher_forced(model, check)
+        mean, gate, alignment = self._teacher_forced(model, check)
         hypotheses, tally = self._translate(model, check, show)
         own = None
         samples: tuple[Sample, ...] = ()
@@ -122,28 +130,38 @@ class Validator:
             cps=cps,
             gate=gate,
             samples=samples,
+            alignment=alignment,
         )
 
     def _teacher_forced(
         self, model: Seq2Seq, check: Callable[[], None]
-    ) -> tuple[float, float | None]:
-        """Return the cross-entropy per token and the mean gate, if there is one."""
-        total = gates = 0.0
-        tokens = sentences = 0
+    ) -> tuple[float, float | None, float | None]:
+        """Return the cross-entropy per token; the mean gate and alignment loss, if there are."""
+        total = gates = alignment = 0.0
+        tokens = sentences = linked = 0
         for batch in self.batches.in_order():
             check()
             pairs = self.ranks.share(batch)
             if not len(pairs):
                 continue
             inputs = inputs_of(self.batches.collate(pairs), model.device)
-            loss = loss_of(model, inputs, tau=self.tau)
+            loss = loss_of(model, inputs, tau=self.tau, guidance=self.guidance)
             total += float(loss.cross_entropy)
             tokens += loss.tokens
             sentences += loss.sentences
             if loss.gate is not None:
                 gates += float(loss.gate)
-        total, gates, all_tokens, count = self.ranks.sum([total, gates, tokens, sentences])
-        return total / all_tokens, gates / count if model.gated else None
+            if loss.alignment is not None:
+                alignment += float(loss.alignment)
+                linked += loss.linked
+        total, gates, all_tokens, count, alignment, all_linked = self.ranks.sum([
+            *(total, gates, tokens, sentences, alignment, linked)
+        ])
+        return (
+            total / all_tokens,
+            gates / count if model.gated else None,
+            alignment / all_linked if all_linked else None,
+        )
 
     def _translate(
         self, model: Seq2Seq, check: Callable[[], None], show: Callable[[int, int], None]
