@@ -11,6 +11,8 @@ KEPT = "tests/unit/training/test_checkpoint.py"
 TRAIN = "tests/unit/training/test_loop.py"
 RATES = "tests/unit/training/test_rates.py"
 ORDER = "tests/unit/corpus/test_batches.py"
+GUIDANCE, GUIDED = "nmtflex/training/guidance.py", "nmtflex/corpus/guided.py"
+ALIGNED, LINKED = "tests/unit/training/test_guidance.py", "tests/unit/corpus/test_guided_links.py"
 
 TRAINING = [
     Mutant(
@@ -201,5 +203,33 @@ TRAINING = [
         "sum(int(self.target.lengths[pairs].sum()) for pairs in batches)",
         "the tokens of an update leave end-of-sentence out",
         PIECES,
+    ),
+    Mutant(
+        GUIDANCE,
+        "shares = exact / exact.sum(2, keepdim=True).clamp(min=LEAST)",
+        "shares = exact",
+        "weights that do not sum to 1 are not divided by their sum",
+        ALIGNED,
+    ),
+    Mutant(
+        GUIDANCE,
+        "links.shares.to(exact.dtype) * torch.log",
+        "torch.log",
+        "a target word with several links counts several times",
+        ALIGNED,
+    ),
+    Mutant(
+        BATCHES,
+        "steps_of = rows * steps + target",
+        "steps_of = rows * steps + target + 1",
+        "attention is guided a step too late",
+        f"{ALIGNED} {LINKED}",
+    ),
+    Mutant(
+        GUIDED,
+        "            if self._dropped(words, pieces):\n                continue\n",
+        "",
+        "links of dropped pairs go to the pairs after them",
+        LINKED,
     ),
 ]
