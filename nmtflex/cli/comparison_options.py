@@ -71,7 +71,8 @@ class Tables:
         if self.command.only:
             dropped = all_options_of(self.groups[0]).keys() - self.command.only
             self.fields = {key: field for key, field in self.fields.items() if key not in dropped}
-        self._trial = {} if updates is None else {"updates": updates, **TRIAL}
+        short = updates is not None and "updates" in self.fields
+        self._trial = {"updates": updates, **TRIAL} if short else {}
         self._preset, self._common = self._read(table, f"[{name}]")
         self._idle = set(self._common)
 
@@ -93,9 +94,10 @@ class Tables:
         below |= {key: value for key, value in (usual or {}).items() if key in self.fields}
         common = layered(self.groups, below, self._common)
         found = layered(self.groups, common, own)
-        if self.name in ("train", "finetune"):
-            found = layered(self.groups, found, self._trial)
         self._idle -= found.keys()
+        if self._trial:
+            own = {key: value for key, value in own.items() if key != "epochs"} | self._trial
+            found = layered(self.groups, common, own)
         faults = []
         for group in self.groups:
             try:
