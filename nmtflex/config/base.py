@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import operator
 import types
 from collections.abc import Collection, Mapping
@@ -88,6 +89,7 @@ def flag_of(field_name: str, option: Opt) -> str:
     return option.flag or "--" + field_name.replace("_", "-")
 
 
+@functools.cache  # reading annotations is slow; nobody changes the result
 def options_of(config: type[Config]) -> dict[str, tuple[Any, Opt]]:
     """Map each field of a config class to its plain type and its ``Opt``."""
     hints = get_type_hints(config, include_extras=True)

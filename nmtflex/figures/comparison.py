@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LEFT = 0.03  # of the largest value: room for the marker of a zero
 FEW = 8  # times the smallest value, up to which an axis is linear
 
 
@@ -64,7 +65,7 @@ def _point(
         linestyle="none",
         elinewidth=1,
         capsize=2,
-        **style | {"markersize": 6},
+        **style | {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7},
     )
     if len(row.seeds) > 1:
         each = [one["bleu"] for one in row.seeds]
@@ -76,5 +77,5 @@ def _scale(axes: Axes, values: Sequence[float]) -> None:
     if values and min(values) > 0 and max(values) > FEW * min(values):
         axes.set_xscale("log")
     else:
-        axes.set_xlim(left=0)
+        axes.set_xlim(left=-LEFT * max(values, default=1) if 0 in values else 0)
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}")

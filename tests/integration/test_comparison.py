@@ -32,6 +32,7 @@ threads = 1
 
 [eval]
 beam = 2
+samples = 20
 threads = 1
 
 [bench]

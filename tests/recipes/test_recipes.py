@@ -125,6 +125,7 @@ def test_every_recipe_is_listed_and_tested():
         "benchmark_preprocess.sh",
         "benchmark_sizes.sh",
         "benchmark_toolkits.sh",
+        "compare.sh",
         "multi30k_fairseq.sh",
     }
     found = {path.name for path in FOLDER.glob("*.sh")}
