@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import functools
 import operator
 import types
 from collections.abc import Collection, Mapping
@@ -89,15 +88,19 @@ def flag_of(field_name: str, option: Opt) -> str:
     return option.flag or "--" + field_name.replace("_", "-")
 
 
-@functools.cache  # reading annotations is slow; nobody changes the result
+_READ: dict[type, dict[str, tuple[Any, Opt]]] = {}  # annotations, which are slow to read
+
+
 def options_of(config: type[Config]) -> dict[str, tuple[Any, Opt]]:
     """Map each field of a config class to its plain type and its ``Opt``."""
+    if config in _READ:
+        return _READ[config]
     hints = get_type_hints(config, include_extras=True)
     found = {}
     for field in dataclasses.fields(config):
         plain, option = get_args(hints[field.name])[:2]
         found[field.name] = (plain, option)
-    return found
+    return _READ.setdefault(config, found)
 
 
 def default_of(config: type[Config], name: str) -> Any:
