@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
 
@@ -77,22 +77,25 @@ class Tables:
         self._idle = set(self._common)
 
     def options(
-        self, table: object, where: str, usual: Mapping[str, Any] | None = None
+        self, table: Any, where: str, usual: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """Return an entry's options, and check them.
 
         Args:
-            table: Its own ones, as the file has them.
+            table: Its own ones, as the file has them. False leaves out a common one, unless that
+                is true or false itself.
             where: The table, for messages.
             usual: Defaults of this entry; those that the command lacks are left out.
 
         Raises:
             OptionError: An option is unknown, not valid or without effect.
         """
-        preset, own = self._read(table, where)
+        preset, own = self._read(table, where, self._common)
+        off = {name for name in map(_field, table) if name not in own}
         below = {**self.command.usual, **(preset or self._preset)}
         below |= {key: value for key, value in (usual or {}).items() if key in self.fields}
-        common = layered(self.groups, below, self._common)
+        kept = {key: value for key, value in self._common.items() if key not in off}
+        common = layered(self.groups, below, kept)
         found = layered(self.groups, common, own)
         self._idle -= found.keys()
         if self._trial:
@@ -142,11 +145,20 @@ class Tables:
             name = min(self._idle).replace("_", "-")
             raise OptionError(f"[{self.name}]: {name!r} has no effect on any entry; leave it out")
 
-    def _read(self, table: object, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the options of the preset that a table names, and its own ones, all flat."""
+    def _read(
+        self, table: object, where: str, common: Collection[str] = ()
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the options of the preset that a table names, and its own ones, all flat.
+
+        Those that leave out a ``common`` one are not among them.
+        """
         if not isinstance(table, dict):
             raise OptionError(f"{where} must be a table, not {table!r}")
-        found = dict(table)
+        found = {
+            key: value
+            for key, value in table.items()
+            if value is not False or _field(key) not in common or self._switches(_field(key))
+        }
         preset: dict[str, Any] = {}
         if self.name == "train" and "preset" in found:
             names, name = preset_names(), found.pop("preset")
@@ -156,9 +168,13 @@ class Tables:
                 )
             preset = read_preset(name, self.fields)
         for key in found:
-            if key.replace("-", "_") in self.command.given:
+            if _field(key) in self.command.given:
                 raise OptionError(f"{where}: {key!r} is given by the comparison itself")
         return preset, read_options(Path(where), found, self.fields)
+
+    def _switches(self, name: str) -> bool:
+        """Return whether an option is true or false."""
+        return self.fields[name][0] in (bool, bool | None)
 
     def _typed(self, name: str, value: Any) -> Any:
         """Return a value of a file as the type of its option; a family keeps the name of a kind."""
@@ -175,6 +191,11 @@ class Tables:
             return []
         values = value if isinstance(value, list) else [value]
         return [Path(one) for one in values if one is not None]
+
+
+def _field(key: str) -> str:
+    """Return the name of the option that a key of a table sets."""
+    return key.replace("-", "_")
 
 
 def _only_on(option: Opt) -> bool:

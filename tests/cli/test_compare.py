@@ -139,6 +139,14 @@ def test_a_preset_is_written_out(dry):
     assert (value(first, "--epochs"), value(first, "--lr")) == ("3", "0.002")
 
 
+def test_false_leaves_out_a_common_option(dry):
+    common = "[eval]\nmax-length = 9\nter = true\n"
+    text = f"{FILE}{common}[entries.global.eval]\nmax-length = false\nter = false\n"
+    first, second = named(dry(text), "eval")
+    assert {"--max-length", "--ter"} & {*first} == set()
+    assert {"--max-length", "--ter"} <= {*second}
+
+
 def test_scores_without_ribes(dry):
     commands = dry(FILE + "[eval]\nribes = false\n")
     assert all("ribes" not in word for words in commands for word in words)
@@ -158,6 +166,8 @@ def test_every_mechanism_can_be_an_entry(dry, kind):
         ("epochs = 3", "epochs = 0", "--epochs must be at least 1, not 0"),
         ("epochs = 3", "run = 'x'", "[train]: 'run' is given by the comparison"),
         ("epochs = 3", "seed = 3", "[train]: 'seed' is given by the comparison"),
+        ("dropout = 0.5", "dropout = false", "'dropout' must be a number, not False"),
+        ("epochs = 3", "clip = false", "[train]: option 'clip' must be a number, not False"),
         ("epochs = 3", "K = 3", "[train]: 'K' has no effect on any entry"),
         ("epochs = 3", "preset = 'smal'", "[train]: preset must be one of base, small, tiny, "),
         ("dropout = 0.5", "dropout = 2", "[entries.local, small]: --dropout must be less than 1"),
