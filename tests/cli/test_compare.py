@@ -206,6 +206,8 @@ def test_other_faults(command_line, tmp_path):
     assert message == f"{path}: No such file or directory"
     path.write_text("data = 'x'\n")
     assert "no entries" in complaint(command_line, "compare", path)
+    path.write_text("data = 'x'\n[entries]\nglobal = 3\n")
+    assert "[entries.global] must be a table, not 3" in complaint(command_line, "compare", path)
     both = FILE + FLEXIBLE + "[entries.chosen.eval]\ntau = 0.5\n"
     path.write_text(both)
     assert "tau = 0.5 of eval, and sweep" in complaint(command_line, "compare", path)

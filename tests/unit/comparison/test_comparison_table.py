@@ -80,6 +80,13 @@ def test_without_ribes():
     assert "ribes" not in row("a", one).to_dict()
 
 
+def test_a_row_needs_bleu():
+    one = scored(30.0, 1.0)
+    one["significance"] = one["significance"][1:]
+    with pytest.raises(ValueError, match="odd has no BLEU"):
+        _ = row("odd", one).bleu
+
+
 def test_markdown_and_csv():
     rows = [row("a"), row("b", scored(1 / 3, 0.5, cps=None), attention=None)]
     head, rule, *lines = markdown(rows).splitlines()
