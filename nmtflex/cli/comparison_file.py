@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -79,7 +79,8 @@ class _Reader:
         if data is None:
             raise OptionError("give data: a folder that nmtflex preprocess has made")
         bench = self.tables["bench"]
-        config = bench.build(BenchConfig, bench.options({}, "[bench]"))
+        split = _part(self.tables["eval"].options({}, "[eval]"), ["split"])
+        config = bench.build(BenchConfig, bench.options({}, "[bench]", split))
         return Comparison(
             data, out, _seeds(self.found.get("seeds", [1])), list(entries.values()), config
         )
@@ -167,7 +168,7 @@ def _seeds(found: Any) -> list[int]:
     return numbers
 
 
-def _part(options: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+def _part(options: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key in names}
 
 

@@ -73,7 +73,12 @@ class Row(NamedTuple):
         }
 
 
-SCORES = {"bleu": "BLEU", "chrf": "chrF2", "ribes": "RIBES"}  # by the names of ``eval --json``
+SCORES = {
+    "bleu": "BLEU",
+    "chrf": "chrF2",
+    "ribes": "RIBES",
+    "ter": "TER",
+}  # by the names of ``eval --json``
 MEANS = ("cps", "cps_total", "encoding_computations", "aer")
 
 
@@ -92,6 +97,7 @@ def columns_of(rows: Sequence[Row]) -> list[Column]:
         Column("BLEU of the seeds", _range),
         Column("chrF2", lambda row: _score(row.score("chrF2"), 2)),
         Column("RIBES", lambda row: _score(row.score("RIBES"), 4)),
+        Column("TER", lambda row: _score(row.score("TER"), 2)),
         Column("CPS", lambda row: _number(row.mean("cps"))),
         Column("CPS, total", _total),
         Column("scores in encoding", _encoding),

@@ -7,7 +7,8 @@ import shlex
 import pytest
 from toy_command import complaint
 
-from nmtflex.config import AttentionConfig
+from nmtflex.cli.comparison_file import read_comparison
+from nmtflex.config import AttentionConfig, CompareConfig
 
 FILE = """\
 data = "prepared"
@@ -145,6 +146,21 @@ def test_false_leaves_out_a_common_option(dry):
     first, second = named(dry(text), "eval")
     assert {"--max-length", "--ter"} & {*first} == set()
     assert {"--max-length", "--ter"} <= {*second}
+
+
+def test_the_speed_is_measured_as_the_scores(tmp_path):
+    path = tmp_path / "mine.toml"
+    text = f"{FILE}[entries.global.eval]\nbeam = 3\n[eval]\nsplit = 'valid'\nint8 = true\n"
+    path.write_text(text)
+    found = read_comparison(CompareConfig(file=path))
+    one, other = (entry.decoding for entry in found.entries)
+    assert (one.search.beam, other.search.beam) == (3, 5)
+    assert one.batch.int8
+    assert found.bench.split == "valid"
+    path.write_text(f"{text}[bench]\nsplit = 'test'\nbeam = 1\nrepeats = 2\n")
+    found = read_comparison(CompareConfig(file=path))
+    assert {entry.decoding.search.beam for entry in found.entries} == {1}
+    assert (found.bench.split, found.bench.repeats) == ("test", 2)
 
 
 def test_scores_without_ribes(dry):
