@@ -24,6 +24,8 @@ from nmtflex.text.visible import counted
 if TYPE_CHECKING:
     from nmtflex.comparison.table import Row
 
+OF_ALIGNMENT = ("--gold-alignment", "--replace-unk")  # options that need weights over the source
+
 
 @command(app, "compare")
 def compare(config: CompareConfig) -> None:
@@ -78,7 +80,7 @@ def _check(comparison: Comparison) -> None:
     """Check, before anything is trained, what a training would not find out.
 
     Raises:
-        OptionError: An entry decodes under a threshold and has no gate, or matplotlib is missing.
+        OptionError: An entry's attention lacks what its scoring needs, or matplotlib is missing.
         DataError: The prepared folder cannot be read.
     """
     from nmtflex.corpus.store import open_prepared
@@ -86,17 +88,25 @@ def _check(comparison: Comparison) -> None:
 
     check_matplotlib()
     open_prepared(comparison.data)
-    if not any(entry.needs_gate for entry in comparison.entries):
-        return
-    from nmtflex.model.build import build_model, outlined
-
     for entry in comparison.entries:
+        aligning = [flag for flag in OF_ALIGNMENT if flag in entry.evaluate]
+        if not (entry.needs_gate or aligning):
+            continue
+        from nmtflex.model.build import build_model, outlined
+
         with outlined():
-            if entry.needs_gate and not build_model(entry.model, 10, 10, 10).gated:
-                raise OptionError(
-                    f"entry {entry.name}: a threshold needs flexible attention, and it has "
-                    f"{entry.model.attention.kind}; leave out sweep or tau"
-                )
+            model = build_model(entry.model, 10, 10, 10)
+        if entry.needs_gate and not model.gated:
+            raise OptionError(
+                f"entry {entry.name}: a threshold needs flexible attention, and it has "
+                f"{entry.model.attention.kind}; leave out sweep or tau"
+            )
+        if aligning and not model.aligned:
+            raise OptionError(
+                f"entry {entry.name}: {aligning[0]} needs weights over source positions, and it "
+                f"has {entry.model.attention.in_words()}; put {aligning[0][2:]} = false into "
+                f"[entries.{entry.name}.eval]"
+            )
 
 
 def _print_commands(comparison: Comparison, journal: Journal) -> None:

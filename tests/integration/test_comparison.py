@@ -157,9 +157,20 @@ def test_a_changed_entry(folder, here, command_line):
     assert [row.split("\t")[0] for row in rows] == ["global", "flexible", "memory", "none"]
 
 
-def test_a_threshold_without_a_gate_is_found_before_training(folder, here, command_line):
-    path = folder / "gate.toml"
-    path.write_text(FILE.format(folder=folder) + "eval = { tau = 0.5 }\n")
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("eval = { tau = 0.5 }", "entry memory: a threshold needs flexible attention, and it has"),
+        (
+            "[entries.one]\nattention = 'none'\neval = { replace-unk = true }",
+            "entry one: --replace-unk needs weights over source positions, and it has --attention "
+            "none; put replace-unk = false into [entries.one.eval]",
+        ),
+    ],
+)
+def test_what_attention_lacks_is_found_before_training(folder, here, command_line, entry, words):
+    path = folder / "lacking.toml"
+    path.write_text(f"{FILE.format(folder=folder)}{entry}\n")
     outcome = command_line("compare", path)
     assert (outcome.code, here.commands) == (2, [])
-    assert "entry memory: a threshold needs flexible attention, and it has memory" in outcome.err
+    assert words in outcome.err
