@@ -27,7 +27,7 @@ def comparison(rows: Sequence[Row], caption: str) -> Figure:
         rows: At least one.
         caption: Split and settings.
     """
-    figure = canvas(8.6, 4.0)
+    figure = canvas(9.6, 5.0)
     quality, time = figure.subplots(1, 2, sharey=True)
     for number, row in enumerate(rows):
         style = line_style(number)
@@ -65,7 +65,7 @@ def _point(
         linestyle="none",
         elinewidth=1,
         capsize=2,
-        **style | {"markersize": 6.5, "markeredgecolor": "white", "markeredgewidth": 0.7},
+        **style | {"markersize": 7, "markeredgecolor": "white", "markeredgewidth": 0.3},
     )
     if len(row.seeds) > 1:
         each = [one["bleu"] for one in row.seeds]
