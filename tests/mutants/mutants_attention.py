@@ -7,10 +7,41 @@ from mutant import Mutant
 ORACLE = "tests/unit/model/test_oracle.py"
 FLEXIBLE, LOCAL_M = "nmtflex/attention/flexible.py", "nmtflex/attention/local_m.py"
 LOCAL_P, MEMORY = "nmtflex/attention/local_p.py", "nmtflex/attention/memory.py"
+MONOTONIC, MOCHA = "nmtflex/attention/monotonic.py", "nmtflex/attention/mocha.py"
 SEARCH, ENSEMBLE = "nmtflex/decoding/search.py", "nmtflex/decoding/ensemble.py"
 TALLY = "tests/unit/decoding/test_tally.py"
 
+SCANS = "tests/unit/attention/test_monotonic.py tests/unit/attention/test_mocha.py"
+
 ATTENTION = [
+    Mutant(
+        MONOTONIC,
+        "return Glimpse(read.context, (stops.position,), trace=seen)",
+        "return Glimpse(read.context, state, trace=seen)",
+        "every scan begins at the start of the source",
+        f"{ORACLE} -k monotonic",
+    ),
+    Mutant(
+        MONOTONIC,
+        "if self.noise > 0:",
+        "if False:",
+        "training has no noise",
+        SCANS,
+    ),
+    Mutant(
+        MONOTONIC,
+        "computed = end - before + read.computed",
+        "computed = end - first + read.computed",
+        "positions before the scan are counted as scanned",
+        SCANS,
+    ),
+    Mutant(
+        MOCHA,
+        "first, end = (stop - self.width + 1).clamp(min=0), stop + 1",
+        "first, end = (stop - self.width).clamp(min=0), stop + 1",
+        "a chunk has a position too many",
+        f"{ORACLE} -k mocha",
+    ),
     Mutant(
         FLEXIBLE,
         "context, focus, weights = attend(",

@@ -12,8 +12,30 @@ SEQUENCE = "tests/unit/ops/test_sequence.py"
 SEQUENCE_LOOPS = "nmtflex/ops/sequence/loops.py"
 POINTWISE_LOOPS = "nmtflex/ops/recurrent/loops.py"
 SSRU, SSRU_LOOPS = "tests/unit/ops/test_ssru.py", "nmtflex/ops/recurrent/ssru_loops.py"
+SCANS, SCAN_LOOPS = "tests/unit/ops/test_scans.py", "nmtflex/ops/monotonic/loops.py"
 
 KERNELS = [
+    Mutant(
+        SCAN_LOOPS,
+        "of_next = p[s] * arriving + (one - p[s]) * of_next",
+        "of_next = p[s] * arriving + p[s] * of_next",
+        "gradients pass a position by the wrong probability",
+        SCANS,
+    ),
+    Mutant(
+        SCAN_LOOPS,
+        "if not energy < 0:",
+        "if energy > 0:",
+        "a scan passes over NaN",
+        SCANS,
+    ),
+    Mutant(
+        "nmtflex/ops/monotonic/reference.py",
+        "reach *= 2",
+        "reach *= 3",
+        "the reference joins too few positions",
+        SCANS,
+    ),
     Mutant(
         LOOPS,
         "scores[i] = exp(scores[i] - greatest)",
