@@ -4,8 +4,9 @@ The models have random weights, so that sources can have any length, and otherwi
 trained ones: all hypotheses live for a fixed number of steps, flexible attention's gate is 0.5, and
 its focus moves evenly from the first source position to the last. (With random weights scores
 hardly differ, and the focus would settle at position 2.5 after some seven steps: every step would
-read the same few keys, from the cache.) The longer the source, the further apart the windows of two
-steps, so no step finds its keys in the cache.
+read the same few keys, from the cache.) Scans of monotonic attention stop at such positions at
+once, with one energy a step instead of about two. The longer the source, the further apart the
+windows of two steps, so no step finds its keys in the cache.
 """
 
 from __future__ import annotations

@@ -68,7 +68,8 @@ class BenchConfig(Config):
             "Time models with random weights instead of runs, by source length (seed 1; 256 units "
             "per layer, recurrent encoders 128 per direction, embeddings 128 if all is "
             "recurrent): flexible attention with its gate at 0.5 and a focus that moves evenly "
-            "from the first position to the last; global attention; memory attention with K = 64. "
+            "from the first position to the last; monotonic and mocha stop at such positions at "
+            "once; global attention; memory attention with K = 64. "
             "Every length uses the batch size that translate would use at the longest.",
             flag="--synthetic",
             replaces=("runs", "split", "sentences", "kernels"),
