@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from nmtflex.attention.base import (
@@ -17,6 +18,7 @@ from nmtflex.attention.base import (
     Trace,
     register,
 )
+from nmtflex.attention.remainder import Sums, remainder, sum_up
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import exactly, read_source
 from nmtflex.config import FlexibleConfig
@@ -66,6 +68,7 @@ class Reach(NamedTuple):
 
     source: Source
     tau: float
+    sums: Sums | None = None  # of the source, for the remainder under a threshold
 
 
 @register(FlexibleConfig)
@@ -88,11 +91,17 @@ class FlexibleAttention(Attention):
     tracked from their weights, and if none is below tau the position nearest the focus (the first
     of two) is computed.
 
+    With ``remainder``, which is not in the paper, one more item takes part in the softmax under a
+    threshold and stands for the positions left out; see ``remainder``. Its score is counted. The
+    focus is that of the window alone: the remainder's mean position would draw it to the middle of
+    the source. Without a threshold nothing is left out, and nothing changes. It needs no weights,
+    and memory for sums as large as keys and values.
+
     Focus, distance, gate and penalty are in float32 at least. The state is the focus [N].
 
     Args:
         sizes: Widths of query, feedback, states and keys.
-        config: ``sigma`` in source positions, ``score``, ``gate_feedback``.
+        config: ``sigma`` in source positions, ``score``, ``gate_feedback``, ``remainder``.
     """
 
     gated: ClassVar[bool] = True
@@ -103,6 +112,7 @@ class FlexibleAttention(Attention):
         self.score = build_score(config.score, sizes)
         self.gate = Gate(sizes, config.gate_feedback)
         self.sigma = config.sigma
+        self.remainder = config.remainder
 
     def prepare(
         self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED, keys: Tensor | None = None
@@ -114,7 +124,9 @@ class FlexibleAttention(Attention):
         """
         if not limits.tau >= 0:
             raise ValueError(f"a threshold is at least 0, not {limits.tau}")
-        return Reach(read_source(self.score, states, mask, keys), limits.tau)
+        source = read_source(self.score, states, mask, keys)
+        summed = self.remainder and limits.tau < math.inf
+        return Reach(source, limits.tau, sum_up(source) if summed else None)
 
     def feedback(self, embedded: Tensor) -> Tensor:
         """Return the words' side of the gate; see ``Attention.feedback``."""
@@ -135,30 +147,62 @@ class FlexibleAttention(Attention):
     ) -> Glimpse:
         """Attend near the last focus; see ``Attention.forward``."""
         (focus,) = state
-        source, tau = memory
+        source, tau, sums = memory
         g = self.gate(query, feedback)
         penalty = Penalty(g, focus, self.sigma)
         window = None
         if tau < math.inf:
             window = window_below(tau, penalty, source.lengths_of(rows))
-        context, focus, weights = attend(
-            self.score.queries(query), source, rows, self.score.v, window, penalty, trace=trace
+        query, v = self.score.queries(query), self.score.v
+        context, focus, weights, log_sum = attend(
+            query, source, rows, v, window, penalty, trace=trace
         )
+        rest = None
+        if sums is not None and window is not None:
+            rest = remainder(sums, query, v, rows, window, penalty, log_sum, tau)
+            context = rest.join(context)
         if not trace:
             return Glimpse(context, (focus,), g)
         start, stop = window or whole_sentences(source, rows)
         seen = Trace(stop - start, weights, g, focus, start, stop)
-        return Glimpse(context, (focus,), g, seen)
+        return Glimpse(context, (focus,), g, seen if rest is None else rest.seen(seen))
 
     def sequence(
         self, queries: Tensor, feedback: Tensor, memory: Reach, state: State
     ) -> tuple[Tensor, Tensor]:
         """Attend in all steps, which pass on only the focus; see ``Attention.sequence``."""
         (focus,) = state
-        (keys, values, lengths), tau = memory
+        (keys, values, lengths), tau, sums = memory
         size, flat = queries.shape[:2], queries.flatten(0, 1)
         gates = self.gate(flat, feedback.flatten(0, 1)).view(size)
         queries = self.score.queries(flat).view(*size, -1)
         scores = sequence.scores(queries, keys, lengths, self.score.v)
-        weights, _ = sequence.walk(scores, gates, focus, lengths, self.sigma, tau)
-        return sequence.contexts(weights, values, lengths), gates
+        weights, focuses = sequence.walk(scores, gates, focus, lengths, self.sigma, tau)
+        contexts = sequence.contexts(weights, values, lengths)
+        if sums is not None:
+            before = torch.cat([focus.unsqueeze(1), focuses[:, :-1]], dim=1)
+            steps = (part.flatten(0, 1) for part in (queries, scores, weights, contexts))
+            penalty = Penalty(gates.flatten(), before.flatten(), self.sigma)
+            contexts = self._joined(sums, penalty, tau, *steps).view_as(contexts)
+        return contexts, gates
+
+    def _joined(
+        self,
+        sums: Sums,
+        penalty: Penalty,
+        tau: float,
+        queries: Tensor,
+        scores: Tensor,
+        weights: Tensor,
+        contexts: Tensor,
+    ) -> Tensor:
+        """Return the contexts [B T, H] of all steps with the remainders' parts in them."""
+        steps = len(queries) // len(sums.lengths)
+        rows = torch.arange(len(sums.lengths), device=queries.device).repeat_interleave(steps)
+        window = window_below(tau, penalty, sums.lengths[rows])
+        # Of any position read, log a(s) = score - penalty - log_sum: here of the greatest.
+        greatest = weights.argmax(dim=1, keepdim=True)
+        log_sum = scores.gather(1, greatest) - penalty.at(greatest)
+        log_sum = (log_sum - weights.gather(1, greatest).log()).squeeze(1)
+        v = self.score.v
+        return remainder(sums, queries, v, rows, window, penalty, log_sum, tau).join(contexts)

@@ -41,7 +41,7 @@ class GlobalAttention(SourceAttention):
         trace: bool = False,
     ) -> Glimpse:
         """Attend to all positions; see ``Attention.forward``."""
-        context, _, weights = attend(
+        context, _, weights, _ = attend(
             self.score.queries(query), memory, rows, self.score.v, trace=trace
         )
         seen = Trace(memory.lengths_of(rows), weights) if trace else None

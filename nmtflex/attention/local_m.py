@@ -57,7 +57,7 @@ class LocalMAttention(SourceAttention):
         start = (centre - self.reach).clamp(min=0)
         stop = torch.minimum(centre + self.reach + 1, lengths)
         window = Window(start, stop)
-        context, _, weights = attend(
+        context, _, weights, _ = attend(
             self.score.queries(query), memory, rows, self.score.v, window, trace=trace
         )
         state = (step + 1,)

@@ -63,7 +63,7 @@ class LocalPAttention(SourceAttention):
         start = torch.minimum((centre - self.reach).ceil().long().clamp(min=0), lengths - 1)
         stop = (centre + self.reach).floor().long() + 1
         stop = torch.maximum(torch.minimum(stop, lengths), start + 1)
-        context, _, weights = attend(
+        context, _, weights, _ = attend(
             self.score.queries(query),
             memory,
             rows,

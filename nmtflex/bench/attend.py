@@ -193,7 +193,7 @@ def _training_ways(case: Case, device: str) -> dict[str, Callable[[], object]]:
         focus = given.focus
         for _ in range(case.steps):  # each step looks where the last one did, as a decoder does
             penalty = Penalty(given.gate, focus, sigma=1.5)
-            context, focus, _ = chosen.attend(query, source, None, v, penalty=penalty)
+            context, focus, *_ = chosen.attend(query, source, None, v, penalty=penalty)
             total = total + context.sum()
         return total
 

@@ -145,6 +145,13 @@ class FlexibleConfig(ScoredConfig):
     gate_feedback: Annotated[
         bool, Opt("Feed the previous output word to the gate (eq. 8), or not (eq. 7).")
     ] = True
+    remainder: Annotated[
+        bool,
+        Opt(
+            "Under a threshold, let one vector stand for the source positions that are not scored, "
+            "for one more score a step; not in the paper."
+        ),
+    ] = False
 
     @property
     def has_hidden_units(self) -> bool:

@@ -38,6 +38,7 @@ class Arriving(NamedTuple):
 
     context: Array  # [N, H]
     focus: Array  # [N]
+    log_sum: Array  # [N]
 
 
 class Leaving(NamedTuple):

@@ -44,8 +44,8 @@ ATTENTION = [
     ),
     Mutant(
         FLEXIBLE,
-        "context, focus, weights = attend(",
-        "context, _, weights = attend(",
+        "context, focus, weights, log_sum = attend(",
+        "context, _, weights, log_sum = attend(",
         "the focus stays where it was",
         f"{ORACLE} -k flexible",
     ),
@@ -72,8 +72,8 @@ ATTENTION = [
     ),
     Mutant(
         FLEXIBLE,
-        "return Reach(read_source(self.score, states, mask, keys), limits.tau)",
-        "return Reach(read_source(self.score, states, mask, keys), 1.0 if limits.tau else 0.0)",
+        "return Reach(source, limits.tau, sum_up(source) if summed else None)",
+        "return Reach(source, 1.0 if limits.tau else 0.0, sum_up(source) if summed else None)",
         "every threshold is 1",
         "tests/unit/attention/test_flexible.py",
     ),

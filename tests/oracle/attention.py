@@ -62,7 +62,10 @@ class GlobalAttention(NoAttention):
     """Shu and Nakayama, eq. 1-3; Luong et al., eq. 8."""
 
     def score(self, h: Vector, s: int) -> float:
-        own, key = self.weights.under("score"), self.keys[s]
+        return self.fit(h, self.keys[s])
+
+    def fit(self, h: Vector, key: Vector) -> float:
+        own = self.weights.under("score")
         if self.options.score == "additive":
             inside = own["query.weight"] @ h + own["states.weight"] @ key + own["query.bias"]
             return float(own["v"] @ np.tanh(inside))
@@ -140,6 +143,13 @@ class Flexible(GlobalAttention):
         scores = [self.score(query, s) - penalties[s] for s in positions]
         weights = self.within(positions, scores)
         focus = sum(weight * s for s, weight in weights.items())
+        rest = [s for s in range(count) if s not in positions and penalties[s] < self.tau + 2]
+        if self.options.remainder and rest and self.tau < math.inf:
+            key = np.mean([self.keys[s] for s in rest], axis=0)
+            one = self.fit(query, key) - np.mean([penalties[s] for s in rest])
+            *inside, share = softmax(np.array([*scores, one + math.log(len(rest))])).tolist()
+            weights = dict(zip(positions, inside, strict=True))
+            weights |= {s: share / len(rest) for s in rest}
         return self.mean(weights, state=focus, gate=g)
 
 

@@ -67,6 +67,7 @@ def attend(
         weights(s) = damping(s) softmax of score(s) - penalty(s)
         context    = sum over s of weights(s) values[s]
         focus      = sum over s of weights(s) s
+        log_sum    = log of the sum over s of exp(score(s) - penalty(s))
 
     Hypothesis n reads sentence ``rows[n]`` of the source in place: nothing is copied for the beam.
     Values outside the window, NaN and infinity included, have no effect. The softmax runs over the
@@ -74,7 +75,7 @@ def attend(
 
     Global attention gives neither window nor penalty, flexible attention a penalty around the last
     focus, local-m a window, local-p a window and a damping around its centre. Gradients flow to
-    query, v, keys, values, gates and centres, from context and focus.
+    query, v, keys, values, gates and centres, from context, focus and log_sum.
 
     Args:
         query: [N, A], projected for the score (additive: W h + b).
@@ -88,8 +89,8 @@ def attend(
         trace: Whether to return the weights.
 
     Returns:
-        Context [N, H] in the format of the source's values; focus [N], in float32 at least; and the
-        weights [N, S] or None.
+        Context [N, H] in the format of the source's values; focus [N], in float32 at least; the
+        weights [N, S] or None; and log_sum [N], by which a result is merged with others.
 
     Raises:
         ValueError: A window is empty or leaves the source (reported on the CPU only).

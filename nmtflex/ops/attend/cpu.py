@@ -78,14 +78,14 @@ def attend(
     operands = Operands(*alike)
     _check_shapes(operands, layout)
     if torch.is_grad_enabled():
-        context, new_focus, weights = _Attend.apply(layout, gather, *operands)  # type: ignore[no-untyped-call]
+        context, new_focus, log_sum, weights = _Attend.apply(layout, gather, *operands)  # type: ignore[no-untyped-call]
     else:
-        context, new_focus, weights, _ = _forward(layout, operands)
+        context, new_focus, log_sum, weights, _ = _forward(layout, operands)
     if not trace:
-        return Attended(context, new_focus, None)
+        return Attended(context, new_focus, None, log_sum)
     laid_out = weights.new_zeros(len(weights), source.keys.shape[1])
     windows.spread(weights.numpy(), layout.start, layout.stop, laid_out.numpy())
-    return Attended(context, new_focus, laid_out)
+    return Attended(context, new_focus, laid_out, log_sum)
 
 
 def _lay_out(
@@ -156,45 +156,46 @@ def _inputs(layout: Layout, operands: Operands) -> Inputs:
     return Inputs(query, v, keys, values, *windows, gate, focus, centre, *spreads)
 
 
-def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return context [N, H] and focus [N]; the weights [N, W], after and before the damping."""
+def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, ...]:
+    """Return context, focus and log_sum; weights [N, W], after and before the damping."""
     inputs = _inputs(layout, operands)
     num_hypotheses, size = len(inputs.query), inputs.values.shape[2]
     kind = inputs.query.dtype
     plain = np.empty((num_hypotheses, layout.widest), kind)
     weights = plain if operands.centre is None else np.empty_like(plain)
-    context, focus = np.empty((num_hypotheses, size), kind), np.empty(num_hypotheses, kind)
-    made = context, focus, weights, plain
-    run(
-        loops.forward, len(layout.shares) - 1, inputs, layout.shares, plain, weights, context, focus
-    )
-    return tuple(map(torch.from_numpy, made))  # type: ignore[return-value]
+    context = np.empty((num_hypotheses, size), kind)
+    focus, log_sum = np.empty(num_hypotheses, kind), np.empty(num_hypotheses, kind)
+    written = plain, weights, context, focus, log_sum
+    run(loops.forward, len(layout.shares) - 1, inputs, layout.shares, *written)
+    return tuple(map(torch.from_numpy, (context, focus, log_sum, weights, plain)))
 
 
 class _Attend(torch.autograd.Function):
     """The loops, forward and backward."""
 
     @staticmethod
-    def forward(
-        ctx: Any, layout: Layout, gather: Any, *tensors: Any
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(ctx: Any, layout: Layout, gather: Any, *tensors: Any) -> tuple[Tensor, ...]:
         """Attend; ``tensors`` are ``Operands``.
 
         Returns:
-            Context [N, H], focus [N], and the weights [N, W], which have no gradient.
+            Context [N, H], focus [N], log_sum [N], and the weights [N, W], which have no gradient.
         """
         operands = Operands(*tensors)
-        context, focus, weights, plain = _forward(layout, operands)
+        context, focus, log_sum, weights, plain = _forward(layout, operands)
         ctx.layout, ctx.gather = layout, gather
         ctx.save_for_backward(plain, weights, *operands)
         ctx.mark_non_differentiable(weights)
         ctx.set_materialize_grads(False)
-        return context, focus, weights
+        return context, focus, log_sum, weights
 
     @staticmethod
     @once_differentiable
     def backward(
-        ctx: Any, grad_context: Tensor | None, grad_focus: Tensor | None, _: None
+        ctx: Any,
+        grad_context: Tensor | None,
+        grad_focus: Tensor | None,
+        grad_log_sum: Tensor | None,
+        _: None,
     ) -> tuple[Any, ...]:
         """Return the gradients of the operands; ``gather`` makes those of keys and values."""
         layout = ctx.layout
@@ -202,7 +203,8 @@ class _Attend(torch.autograd.Function):
         operands = Operands(*tensors)
         query, v, keys, values, gate, focus, centre = operands
         grad_context = given(grad_context, plain.new_zeros(len(query), values.shape[2]))
-        grad_focus = given(grad_focus, plain.new_zeros(len(query)))
+        nothing = plain.new_zeros(len(query))
+        arriving = grad_context, given(grad_focus, nothing), given(grad_log_sum, nothing)
         scores, of_query, of_v = (torch.empty_like(like) for like in (plain, query, query))
         of_gate, of_focus, of_centre = plain.new_empty(3, len(query)).unbind(0)
         leaving = (scores, of_query, of_v, of_gate, of_focus, of_centre)
@@ -212,7 +214,7 @@ class _Attend(torch.autograd.Function):
             _inputs(layout, operands),
             layout.shares,
             plain.numpy(),
-            Arriving(grad_context.numpy(), grad_focus.numpy()),
+            Arriving(*(part.numpy() for part in arriving)),
             Leaving(*(part.numpy() for part in leaving)),
         )
         step = Note(query, v, layout.rows, layout.start, layout.stop, weights, scores, grad_context)

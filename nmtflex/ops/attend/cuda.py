@@ -99,8 +99,8 @@ def attend(
         None if part is None else part.to(form).contiguous()
         for part, form in zip(parts, forms, strict=True)
     )
-    context, new_focus, weights = _Attend.apply(layout, gather, *alike)  # type: ignore[no-untyped-call]
-    return Attended(context, new_focus, weights if trace else None)
+    context, new_focus, log_sum, weights = _Attend.apply(layout, gather, *alike)  # type: ignore[no-untyped-call]
+    return Attended(context, new_focus, weights if trace else None, log_sum)
 
 
 def _room(layout: Layout, like: Tensor, length: int) -> Tensor:
@@ -110,8 +110,8 @@ def _room(layout: Layout, like: Tensor, length: int) -> Tensor:
     return new(shape, dtype=torch.float32, device=like.device)
 
 
-def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return context [N, H] and focus [N]; the weights [N, S], after and before the damping."""
+def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, ...]:
+    """Return context, focus and log_sum; weights [N, S], after and before the damping."""
     query, v, keys, values, gate, focus, centre = operands
     count, (length, size), units = len(query), keys.shape[1:], values.shape[2]
     parts = blocks(length, PART)
@@ -121,7 +121,7 @@ def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, Tensor, Tensor
     greatest, totals = plain.new_empty(2, count, parts).unbind(0)
     # With one part its sums are the totals.
     context = (values if parts == 1 else plain).new_empty(count, parts, units)
-    new_focus = plain.new_empty(count, parts)
+    new_focus, log_sum = plain.new_empty(count, parts), plain.new_empty(count)
     with launching(keys.device):
         # Masked positions are never read, so their values do not matter.
         kernels.score[count, parts](
@@ -133,11 +133,11 @@ def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, Tensor, Tensor
         kernels.weigh[count, parts, blocks(units, UNITS)](
             scores, greatest, totals, values, *layout.place, scores if centre is None else centre,
             layout.damping_spread, length, units, parts, plain, weights, context, new_focus,
-            centre is not None, layout.kept, PART, POSITIONS, UNITS,
+            log_sum, centre is not None, layout.kept, PART, POSITIONS, UNITS,
         )  # fmt: skip
     context = _whole(layout, context, length, values.dtype)
     new_focus = _whole(layout, new_focus.unsqueeze(2), length, torch.float32).squeeze(1)
-    return context, new_focus, weights, plain
+    return context, new_focus, log_sum, weights, plain
 
 
 def _whole(layout: Layout, added: Tensor, length: int, dtype: torch.dtype) -> Tensor:
@@ -154,13 +154,14 @@ def _whole(layout: Layout, added: Tensor, length: int, dtype: torch.dtype) -> Te
 
 
 def _backward(
-    layout: Layout, operands: Operands, plain: Tensor, grad_context: Tensor, grad_focus: Tensor
+    layout: Layout, operands: Operands, plain: Tensor, arriving: tuple[Tensor, Tensor, Tensor]
 ) -> tuple[Tensor, Operands]:
     """Return the gradients of the scores [N, S], and of what each hypothesis has for itself.
 
     Those of keys and values are left as they are; that of v is a summand of each hypothesis.
     """
     query, v, keys, values, gate, focus, centre = operands
+    grad_context, grad_focus, grad_log_sum = arriving
     count, (length, size), units = len(query), keys.shape[1:], values.shape[2]
     parts = blocks(length, PART)
     grads, scores = torch.empty_like(plain), torch.empty_like(plain)
@@ -175,8 +176,8 @@ def _backward(
         )  # fmt: skip
         triton_backward.of_scores[count, parts](
             layout.start, layout.stop, *(plain if part is None else part for part in (gate, focus)),
-            layout.penalty_spread, length, parts, plain, grads, means, scores, of_gate, of_focus,
-            gate is not None, PART, POSITIONS,
+            layout.penalty_spread, length, parts, plain, grads, means, grad_log_sum, scores,
+            of_gate, of_focus, gate is not None, PART, POSITIONS,
         )  # fmt: skip
         triton_backward.of_query[count, parts, blocks(size, UNITS)](
             scores, query, keys if v is None else v, keys, *layout.place, length, size, parts,
@@ -197,26 +198,28 @@ class _Attend(torch.autograd.Function):
     """The kernels, forward and backward."""
 
     @staticmethod
-    def forward(
-        ctx: Any, layout: Layout, gather: Any, *tensors: Any
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(ctx: Any, layout: Layout, gather: Any, *tensors: Any) -> tuple[Tensor, ...]:
         """Attend; ``tensors`` are ``Operands``.
 
         Returns:
-            Context [N, H], focus [N], and the weights [N, S], which have no gradient.
+            Context [N, H], focus [N], log_sum [N], and the weights [N, S], which have no gradient.
         """
         operands = Operands(*tensors)
-        context, focus, weights, plain = _forward(layout, operands)
+        context, focus, log_sum, weights, plain = _forward(layout, operands)
         ctx.layout, ctx.gather = layout, gather
         ctx.save_for_backward(plain, weights, *operands)
         ctx.mark_non_differentiable(weights)
         ctx.set_materialize_grads(False)
-        return context, focus, weights
+        return context, focus, log_sum, weights
 
     @staticmethod
     @once_differentiable
     def backward(
-        ctx: Any, grad_context: Tensor | None, grad_focus: Tensor | None, _: None
+        ctx: Any,
+        grad_context: Tensor | None,
+        grad_focus: Tensor | None,
+        grad_log_sum: Tensor | None,
+        _: None,
     ) -> tuple[Any, ...]:
         """Return the gradients of the operands; ``gather`` makes those of keys and values."""
         layout = ctx.layout
@@ -224,8 +227,9 @@ class _Attend(torch.autograd.Function):
         operands = Operands(*tensors)
         query, v, keys, values = operands[:4]
         grad_context = given(grad_context, values.new_zeros(len(query), values.shape[2]))
-        grad_focus = given(grad_focus, plain.new_zeros(len(query)))
-        scores, found = _backward(layout, operands, plain, grad_context, grad_focus)
+        nothing = plain.new_zeros(len(query))
+        arriving = grad_context, given(grad_focus, nothing), given(grad_log_sum, nothing)
+        scores, found = _backward(layout, operands, plain, arriving)
         step = Note(query, v, layout.rows, layout.start, layout.stop, weights, scores, grad_context)
         of_keys = of_values = None
         if ctx.gather is not None:

@@ -21,7 +21,13 @@ TILE = 16  # positions that all hypotheses of a sentence read before the next on
 
 @entry(parallel=True)
 def forward(
-    inputs: Inputs, shares: Whole, plain: Array, weights: Array, context: Array, focus: Array
+    inputs: Inputs,
+    shares: Whole,
+    plain: Array,
+    weights: Array,
+    context: Array,
+    focus: Array,
+    log_sum: Array,
 ) -> None:
     """Score, weigh and sum, with the hypotheses split among threads.
 
@@ -32,6 +38,7 @@ def forward(
         weights: [N, W], becomes the weights after the damping; ``plain`` itself without.
         context: [N, H], becomes the weighted sum of the values.
         focus: [N], becomes the weighted sum of the positions.
+        log_sum: [N], becomes the logarithm of the softmax's sum.
     """
     for share in prange(shares.shape[0] - 1):
         first = shares[share]
@@ -39,7 +46,7 @@ def forward(
             last = first + 1
             while last < shares[share + 1] and inputs.rows[last] == inputs.rows[first]:
                 last += 1
-            _attend(inputs, first, last, plain, weights, context, focus)
+            _attend(inputs, first, last, plain, weights, context, focus, log_sum)
             first = last
 
 
@@ -52,6 +59,7 @@ def _attend(
     weights: Array,
     context: Array,
     focus: Array,
+    log_sum: Array,
 ) -> None:
     """Attend once for each of the hypotheses ``first <= n < last``, which are of one sentence."""
     start, stop = inputs.start, inputs.stop
@@ -69,7 +77,7 @@ def _attend(
         scores = plain[n, :width]
         if inputs.gate.shape[0]:
             punish(scores, start[n], inputs.gate[n], inputs.focus[n], inputs.penalty_spread)
-        softmax(scores)
+        log_sum[n] = softmax(scores)
         if inputs.centre.shape[0]:
             _damp(scores, start[n], inputs.centre[n], inputs.damping_spread, weights[n])
         focus[n] = mean_position(weights[n, :width], start[n])
@@ -118,8 +126,8 @@ def _damp(plain: Array, start: int, centre: float, spread: float, weights: Array
 
 
 @compiled(**SUMS)
-def softmax(scores: Array) -> None:
-    """Turn scores into their softmax."""
+def softmax(scores: Array) -> np.floating:
+    """Turn scores into their softmax; return the logarithm of the sum of their exponentials."""
     greatest = scores[0]
     for i in range(scores.shape[0]):
         greatest = max(greatest, scores[i])
@@ -129,6 +137,7 @@ def softmax(scores: Array) -> None:
         total += scores[i]
     for i in range(scores.shape[0]):
         scores[i] /= total
+    return greatest + np.log(total)
 
 
 @compiled(**SUMS)
@@ -187,7 +196,7 @@ def _backward(inputs: Inputs, n: int, plain: Array, arriving: Arriving, leaving:
         leaving.centre[n] = _backward_damp(
             weights, start, inputs.centre[n], inputs.damping_spread, grads
         )
-    backward_softmax(weights, grads)
+    backward_softmax(weights, grads, arriving.log_sum[n])
     if inputs.gate.shape[0]:
         leaving.gate[n], leaving.focus[n] = backward_punish(
             grads, start, inputs.gate[n], inputs.focus[n], inputs.penalty_spread
@@ -223,9 +232,9 @@ def _backward_damp(
 
 
 @compiled(**SUMS)
-def backward_softmax(weights: Array, grads: Array) -> None:
-    """Turn the gradient of the weights into that of the scores."""
-    mean = _dot(weights, grads)
+def backward_softmax(weights: Array, grads: Array, of_log_sum: float) -> None:
+    """Turn the gradients of the weights and of the softmax's log_sum into that of the scores."""
+    mean = _dot(weights, grads) - of_log_sum
     for i in range(weights.shape[0]):
         grads[i] = weights[i] * (grads[i] - mean)
 

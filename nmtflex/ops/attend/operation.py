@@ -65,6 +65,7 @@ class Attended(NamedTuple):
     context: Tensor  # [N, H], the weighted sum of the values
     focus: Tensor  # [N], the weighted sum of the positions, float32 at least
     weights: Tensor | None  # [N, S] to look at, without gradient; 0 outside the window
+    log_sum: Tensor  # [N], of the softmax: log of the sum of exp(score - penalty), float32 at least
 
 
 def whole_sentences(source: Source, rows: Tensor | None) -> Window:

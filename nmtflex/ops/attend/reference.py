@@ -45,15 +45,17 @@ def attend(
     scores = _scores(query, keys, v)
     if penalty is not None:
         scores = scores - penalty.at(positions)
-    weights = torch.softmax(scores.masked_fill(~inside, -torch.inf), dim=1)
+    scores = scores.masked_fill(~inside, -torch.inf)
+    weights, log_sum = torch.softmax(scores, dim=1), torch.logsumexp(scores, dim=1)
     if damping is not None:
         weights = weights * damping.at(positions)
     context = (weights.to(values.dtype).unsqueeze(1) @ values).squeeze(1)
     focus = (weights * positions).sum(1)
     if not trace:
-        return Attended(context, focus, None)
+        return Attended(context, focus, None, log_sum)
     laid_out = weights.new_zeros(len(weights), source.keys.shape[1])
-    return Attended(context, focus, laid_out.scatter_add(1, positions, weights * inside).detach())
+    laid_out = laid_out.scatter_add(1, positions, weights * inside).detach()
+    return Attended(context, focus, laid_out, log_sum)
 
 
 def _read(memory: Tensor, rows: Tensor, positions: Tensor) -> Tensor:

@@ -79,6 +79,7 @@ def _of_scores(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     plain,
     grads,
     means,
+    grad_log_sum,
     scores,
     of_gate,
     of_focus,
@@ -93,7 +94,7 @@ def _of_scores(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     n = tl.program_id(0).to(tl.int64)
     part = tl.program_id(1)
     first, last = span(start, stop, n, length)
-    mean = 0.0
+    mean = -tl.load(grad_log_sum + n)
     for other in range(tl.cdiv(last - first, part_size)):
         mean += tl.load(means + n * parts + other)
     first += part * part_size

@@ -139,6 +139,7 @@ def _weigh(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     weights,
     context,
     focus,
+    log_sum,
     damped: tl.constexpr,
     kept: tl.constexpr,
     part_size: tl.constexpr,
@@ -147,6 +148,7 @@ def _weigh(  # type: ignore[no-untyped-def]  # noqa: PLR0913
 ):
     """Write what one part of a window adds to some units of the context, and to the focus.
 
+    The first part writes the logarithm of the softmax's sum [N], too.
     Where they are kept, also write the softmax and the damped weights to rows of [N, S].
     """
     n = tl.program_id(0).to(tl.int64)
@@ -189,6 +191,7 @@ def _weigh(  # type: ignore[no-untyped-def]  # noqa: PLR0913
     place = (n * parts + part) * size + unit
     tl.store(context + place, added.to(context.dtype.element_ty), mask=real & there)
     tl.store(focus + n * parts + part, mean, mask=(block == 0) & there)
+    tl.store(log_sum + n, high + tl.log(total), mask=(block == 0) & (part == 0))
 
 
 def _add_parts(  # type: ignore[no-untyped-def]  # noqa: PLR0913

@@ -227,6 +227,6 @@ def _backward_step(
         grad = grad_weights[s] + grad_focus * type(grad_focus)(s)
         grads[s] = zero if weights[s] == 0 else grad  # outside of a window anything may arrive
     of_scores[length:] = 0
-    backward_softmax(weights, grads)
+    backward_softmax(weights, grads, zero)
     p = walked.focus[row, t - 1] if t > 0 else walked.start[row]
     return backward_punish(grads, 0, walked.gate[row, t], p, walked.spread)

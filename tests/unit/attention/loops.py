@@ -102,3 +102,26 @@ def score_by_hand(attention, name, h, s):
     if name == "general":
         return dot(h, [dot(row, s) for row in weights["states.weight"]])
     return dot(h, s)
+
+
+def gate_by_hand(gate, feedback, h, i):
+    """Eq. 8 with the previous word, eq. 7 without it."""
+    weights = {key: value.tolist() for key, value in gate.state_dict().items()}
+    v, rows = weights["v.weight"][0], weights["state.weight"]
+    if feedback:
+        rows = [left + right for left, right in zip(rows, weights["word.weight"], strict=True)]
+        return sigmoid(dot(v, [math.tanh(dot(w, h + i)) for w in rows]) + weights["v.bias"][0])
+    biases = weights["state.bias"]
+    return sigmoid(dot(v, [math.tanh(dot(w, h) + b) for w, b in zip(rows, biases, strict=True)]))
+
+
+def hold_gate(attention, value):
+    """Make the gate constant: 0 or 1."""
+    gate, extreme = attention.gate, 1e4 if value else -1e4
+    for parameter in gate.parameters():
+        parameter.data.zero_()
+    if gate.word is not None:
+        gate.v.bias.data.fill_(extreme)
+    else:
+        gate.state.bias.data.fill_(50.0)
+        gate.v.weight.data.fill_(extreme)

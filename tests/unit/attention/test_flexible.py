@@ -6,24 +6,13 @@ import math
 
 import pytest
 import torch
-from loops import SCORES, check, dot, score_by_hand, sigmoid, softmax_within, visits
+from loops import SCORES, check, dot, gate_by_hand, hold_gate, score_by_hand, softmax_within, visits
 from steps import SIZES, build, sources, step
 
 from nmtflex.attention import Limits
 from nmtflex.config import FlexibleConfig, GlobalConfig, ModelConfig
 from nmtflex.model.build import build_model
 from nmtflex.ops.attend import Penalty, window_below
-
-
-def gate_by_hand(gate, feedback, h, i):
-    """Eq. 8 with the previous word, eq. 7 without it."""
-    weights = {key: value.tolist() for key, value in gate.state_dict().items()}
-    v, rows = weights["v.weight"][0], weights["state.weight"]
-    if feedback:
-        rows = [left + right for left, right in zip(rows, weights["word.weight"], strict=True)]
-        return sigmoid(dot(v, [math.tanh(dot(w, h + i)) for w in rows]) + weights["v.bias"][0])
-    biases = weights["state.bias"]
-    return sigmoid(dot(v, [math.tanh(dot(w, h) + b) for w, b in zip(rows, biases, strict=True)]))
 
 
 def flexible_by_hand(attention, config, tau, visit, p):
@@ -74,18 +63,6 @@ def test_equals_the_loop_with_another_sigma(sigma):
         expected = flexible_by_hand(attention, config, 0.3, visit, p)
         check(visit.seen, expected)
         focuses[visit.step, visit.hypothesis] = expected["focus"]
-
-
-def hold_gate(attention, value):
-    """Make the gate constant: 0 or 1."""
-    gate, extreme = attention.gate, 1e4 if value else -1e4
-    for parameter in gate.parameters():
-        parameter.data.zero_()
-    if gate.word is not None:
-        gate.v.bias.data.fill_(extreme)
-    else:
-        gate.state.bias.data.fill_(50.0)
-        gate.v.weight.data.fill_(extreme)
 
 
 @pytest.mark.parametrize("tau", [math.inf, 0.01])

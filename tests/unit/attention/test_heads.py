@@ -36,6 +36,7 @@ CASES = [
     *((options(score="dot"), math.inf) for options in (GlobalConfig, FlexibleConfig)),
     *((options(score="general", window=1), math.inf) for options in (LocalMConfig, LocalPConfig)),
     *((FlexibleConfig(score=score, gate_feedback=False), 0.1) for score in ("dot", "additive")),
+    *((FlexibleConfig(score=score, remainder=True), 0.1) for score in ("dot", "additive")),
     (MemoryConfig(K=3, encoder_scoring="sigmoid"), math.inf),
     (AbcConfig(K=3, score="dot"), math.inf),
     (RfaConfig(features=5, feature_map="positive", score="dot"), math.inf),

@@ -216,7 +216,9 @@ def count_by_hand(config, tau, length, carried, trace, n):
     if isinstance(config, FlexibleConfig):
         gate, focus = trace.gate[n].item(), carried[n].item()
         penalties = [gate * ((s - focus) * (s - focus)) / (2 * config.sigma**2) for s in positions]
-        return max(1, sum(penalty < tau for penalty in penalties))
+        scored = max(1, sum(penalty < tau for penalty in penalties))
+        left = sum(penalty < tau + 2 for penalty in penalties) > scored
+        return scored + (config.remainder and tau < math.inf and left)
     if isinstance(config, LocalMConfig):
         centre = min(int(carried[n]), length - 1)
         return sum(abs(s - centre) <= config.window for s in positions)
@@ -264,6 +266,7 @@ def averages(sources, counts):
         LocalPConfig(window=2),
         FlexibleConfig(),
         FlexibleConfig(sigma=0.7, gate_feedback=False),
+        FlexibleConfig(remainder=True),
         MemoryConfig(K=3),
         AbcConfig(K=3),
         RfaConfig(features=3, feature_map="fourier"),

@@ -45,6 +45,7 @@ ATTENTION: list[tuple[Any, float]] = [
         for feedback in (True, False)
         for tau in (math.inf, 0.3)
     ),
+    *((FlexibleConfig(score=score, remainder=True), 0.05) for score in SCORES),
     *(
         (
             MemoryConfig(K=3, encoder_scoring=one, decoder_scoring=other, position_encoding=place),

@@ -113,9 +113,11 @@ def _below(limits: Tensor, draw: torch.Generator) -> Tensor:
     return (torch.rand(len(limits), generator=draw) * limits).long().minimum(limits - 1)
 
 
-def by_hand(problem: Problem) -> tuple[list[list[float]], list[float], list[list[float]]]:
-    """Contexts, focuses and weights, in Python's own numbers."""
-    contexts, focuses, all_weights = [], [], []
+def by_hand(
+    problem: Problem,
+) -> tuple[list[list[float]], list[float], list[list[float]], list[float]]:
+    """Contexts, focuses, weights and sums of exponentials, in Python's own numbers."""
+    contexts, focuses, all_weights, log_sums = [], [], [], []
     for n, query in enumerate(problem.query.tolist()):
         row = n if problem.rows is None else int(problem.rows[n])
         start, stop = 0, int(problem.lengths[row])
@@ -138,7 +140,8 @@ def by_hand(problem: Problem) -> tuple[list[list[float]], list[float], list[list
         ])
         focuses.append(sum(weights[s] * s for s in range(start, stop)))
         all_weights.append(weights)
-    return contexts, focuses, all_weights
+        log_sums.append(max(scores) + math.log(sum(exponentials)))
+    return contexts, focuses, all_weights, log_sums
 
 
 def score_by_hand(problem: Problem, n: int, query: list[float], key: Tensor, s: int) -> float:

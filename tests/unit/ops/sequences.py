@@ -111,7 +111,7 @@ class StepByStep(Form):
         for t in range(query.shape[1]):
             penalty = Penalty(gate[:, t], focus, sigma)
             window = window_below(tau, penalty, lengths) if tau < math.inf else None
-            context, focus, _ = attend(
+            context, focus, *_ = attend(
                 query[:, t], Source(keys, values, lengths), None, v, window, penalty
             )
             contexts.append(context)

@@ -101,8 +101,9 @@ def agree(problem: Problem) -> None:
         learning = problem.learning()
         attended = learning.attend(implementation)
         torch.manual_seed(1)
-        wanted = [torch.randn_like(attended.context), torch.randn_like(attended.focus)]
-        grads = torch.autograd.grad([attended.context, attended.focus], learning.learnt(), wanted)
+        found = [attended.context, attended.focus, attended.log_sum]
+        wanted = [torch.randn_like(part) for part in found]
+        grads = torch.autograd.grad(found, learning.learnt(), wanted)
         results.append([*attended, *grads])
     for part, other in zip(*results, strict=True):
         # Relative to what the sum has in it: gradients of gates and of v are sums over positions.

@@ -58,15 +58,13 @@ def cut(monkeypatch):
 
 
 def results(problem: Problem, chosen) -> list[torch.Tensor]:
-    """Context, focus, weights and all gradients."""
+    """Context, focus, weights, log_sum and all gradients."""
     learning = problem.learning()
     attended = learning.attend(chosen)
+    found = [attended.context, attended.focus, attended.log_sum]
     torch.manual_seed(1)
-    draw = [torch.randn(part.shape).to(part) for part in attended[:2]]
-    return [
-        *attended,
-        *torch.autograd.grad(attended[:2], learning.learnt(), draw),
-    ]
+    draw = [torch.randn(part.shape).to(part) for part in found]
+    return [*attended, *torch.autograd.grad(found, learning.learnt(), draw)]
 
 
 def assert_close(got, expected, tolerance: float) -> None:
@@ -101,10 +99,10 @@ def test_bfloat16_is_read_and_everything_else_float32(triton_device, cut, shape,
     got = results(problem, implementation("attend", problem.keys.device))
     expected = results(exactly(problem), reference)
     rounding = 2.0**-8  # of what is handed over in bfloat16: the context and all gradients
-    assert got[1].dtype == got[2].dtype == torch.float32
-    assert_close(got[1:3], expected[1:3], 1e-5)
+    assert {part.dtype for part in got[1:4]} == {torch.float32}
+    assert_close(got[1:4], expected[1:4], 1e-5)
     assert got[0].dtype == torch.bfloat16
-    assert_close([got[0], *got[3:]], [expected[0], *expected[3:]], 2 * rounding)
+    assert_close([got[0], *got[4:]], [expected[0], *expected[4:]], 2 * rounding)
 
 
 def test_sizes_beyond_a_block(triton_device):
@@ -149,6 +147,7 @@ def test_a_longer_neighbour_changes_nothing(triton_device, cut):
     assert torch.equal(alone.context, beside.context)
     assert torch.equal(alone.focus, beside.focus)
     assert torch.equal(alone.weights, beside.weights[:, :7])
+    assert torch.equal(alone.log_sum, beside.log_sum)
 
 
 def decode(problem: Problem, source: Source, attending, steps: int = 3) -> torch.Tensor:
@@ -156,7 +155,7 @@ def decode(problem: Problem, source: Source, attending, steps: int = 3) -> torch
     query, focus, total = problem.query, problem.penalty.focus, 0.0
     for step in range(steps):
         penalty = Penalty(problem.penalty.gate, focus, 1.5)
-        context, focus, _ = attending(query, source, problem.rows, problem.v, None, penalty)
+        context, focus, *_ = attending(query, source, problem.rows, problem.v, None, penalty)
         query = torch.tanh(query + context[:, : query.shape[1]])
         total = total + (context**2).sum() * (step + 1) + focus.sum()
     return total

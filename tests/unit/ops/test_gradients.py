@@ -69,7 +69,7 @@ def decode(problem, source, implementation, steps=4):
     query, focus, total = problem.query, problem.penalty.focus, 0.0
     for step in range(steps):
         penalty = Penalty(problem.penalty.gate, focus, 1.5)
-        context, focus, _ = implementation.attend(
+        context, focus, *_ = implementation.attend(
             query, source, problem.rows, problem.v, problem.window, penalty
         )
         query = torch.tanh(query + context[:, : query.shape[1]])

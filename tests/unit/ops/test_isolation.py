@@ -42,6 +42,7 @@ def results(problem: Problem, chosen) -> list[torch.Tensor]:
     problem = problem.learning()
     attended = problem.attend(chosen)
     total = (attended.context**2).sum() + (attended.focus**2).sum()
+    total = total + (attended.log_sum**2).sum()
     return [part.detach() for part in attended] + list(torch.autograd.grad(total, problem.learnt()))
 
 
@@ -65,7 +66,7 @@ def test_poison_outside_changes_nothing(chosen, dtype, options, poison):
         assert torch.equal(part, other)
     outside = ~seen(problem)
     assert outside.any()
-    for grad in after[4:6]:  # of keys and values
+    for grad in after[5:7]:  # of keys and values
         assert (grad[outside] == 0).all()
 
 
@@ -75,11 +76,12 @@ def test_one_hypothesis_reads_what_is_poison_to_another(chosen):
     clean = problem.attend(chosen)
     problem.values[0, 7] = math.nan
     problem.keys[0, 7] = math.nan
-    context, focus, weights = problem.attend(chosen)
+    context, focus, weights, log_sum = problem.attend(chosen)
     assert torch.equal(context[0], clean.context[0])
     assert torch.equal(weights[0], clean.weights[0])
     assert context[1].isnan().all()
     assert focus[1].isnan()
+    assert log_sum[1].isnan()
 
 
 @pytest.mark.parametrize("where", ["keys", "query", "gate"])
