@@ -24,6 +24,7 @@ from nmtflex.attention.memory import MemoryAttention
 from nmtflex.attention.mocha import MochaAttention
 from nmtflex.attention.monotonic import MonotonicAttention
 from nmtflex.attention.none import NoAttention
+from nmtflex.attention.reuse import Reuse
 from nmtflex.attention.rfa import RfaAttention
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "MochaAttention",
     "MonotonicAttention",
     "NoAttention",
+    "Reuse",
     "RfaAttention",
     "Sizes",
     "State",

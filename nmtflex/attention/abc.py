@@ -97,7 +97,7 @@ class AbcAttention(Attention):
         trace: bool = False,
     ) -> Glimpse:
         """Attend to the slots; see ``Attention.forward``."""
-        context, _, beta = attend(
+        context, _, beta, _ = attend(
             self.score.queries(query), memory.slots, rows, self.score.v, trace=trace
         )
         if beta is None:

@@ -55,6 +55,7 @@ class Limits(NamedTuple):
     tau: float = math.inf  # positions with a penalty of tau or more are not computed; inf: all are
     layer: int | None = None  # of traces, from 0 among the attending ones; None: mean of all
     head: int | None = None  # of traces, from 0; None: mean of all
+    reuse: float = 0.0  # steps whose gate of reuse is below it do not attend; 0: all do
     weights: bool = False  # whether training reads the weights of its steps; see ``marking``
 
     def reads(self, layer: int) -> bool:
@@ -82,8 +83,14 @@ class Attention(nn.Module, ABC):
     """
 
     context_size: int  # units of a context vector, 0 for none
+    heads: ClassVar[int] = 1
     gated: ClassVar[bool] = False  # has a gate: can be finetuned, and takes a threshold
     aligned: ClassVar[bool] = True  # has weights over source positions
+
+    @property
+    def mechanism(self) -> Attention:
+        """The mechanism itself, which heads and reuse have inside."""
+        return self
 
     @abstractmethod
     def prepare(
@@ -160,13 +167,7 @@ class Attention(nn.Module, ABC):
         """
         if not state:
             return self.at_once(queries, feedback, memory, ())
-        contexts, gates = [], []
-        for query, words in zip(queries.unbind(1), feedback.unbind(1), strict=True):
-            glimpse = self(query, words, memory, None, state)
-            contexts.append(glimpse.context)
-            gates.append(glimpse.gate)
-            state = glimpse.state
-        return torch.stack(contexts, dim=1), torch.stack(gates, dim=1) if self.gated else None
+        return step_by_step(self, queries, feedback, memory, state)
 
     def at_once(
         self, queries: Tensor, feedback: Tensor, memory: Any, states: State
@@ -195,6 +196,20 @@ class Attention(nn.Module, ABC):
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the scores computed by ``prepare`` for sources of ``lengths`` [B] tokens."""
         return torch.zeros_like(lengths)
+
+
+def step_by_step(
+    attention: Callable[..., Glimpse], queries: Tensor, feedback: Tensor, memory: Any, state: State
+) -> tuple[Tensor, Tensor | None]:
+    """Attend in all steps one after another; see ``Attention.sequence``."""
+    contexts, gates = [], []
+    for query, words in zip(queries.unbind(1), feedback.unbind(1), strict=True):
+        glimpse = attention(query, words, memory, None, state)
+        contexts.append(glimpse.context)
+        if glimpse.gate is not None:
+            gates.append(glimpse.gate)
+        state = glimpse.state
+    return torch.stack(contexts, dim=1), torch.stack(gates, dim=1) if gates else None
 
 
 ATTENTIONS: dict[type[AttentionConfig], type[Attention]] = {}

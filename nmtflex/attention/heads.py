@@ -58,6 +58,7 @@ class Heads(nn.Module):
         size = sizes.query
         each = size // heads
         self.heads = heads
+        self.context_size = size
         inner = sizes._replace(query=each, states=each, scale=1 / math.sqrt(each))
         self.mechanism: Attention = build_attention(config, inner)
         self.query = glorot(Product(size, size))

@@ -5,16 +5,25 @@ Legend: B sentences, S source positions, H units of a state, C of a context.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from nmtflex.attention.base import Attention, Limits
+from nmtflex.attention.base import Limits
+
+
+class Prepares(Protocol):
+    """A mechanism, or what stands around one."""
+
+    def prepare(
+        self, states: Tensor, mask: Tensor, limits: Limits = ..., keys: Tensor | None = None
+    ) -> Any:
+        """Make the memory of a batch; see ``Attention.prepare``."""
 
 
 def prepare(
-    mechanism: Attention,
+    mechanism: Prepares,
     states: Tensor,
     mask: Tensor,
     limits: Limits,

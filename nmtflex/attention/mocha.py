@@ -82,7 +82,7 @@ class MochaAttention(MonotonicAttention):
         """Attend to the chunk that ends at ``stop`` [N]."""
         first, end = (stop - self.width + 1).clamp(min=0), stop + 1
         query = self.score.queries(query)
-        context, _, weights = attend(
+        context, _, weights, _ = attend(
             query, memory.source, rows, memory.v, Window(first, end), trace=trace
         )
         return Reading(context, first, end - first, weights)

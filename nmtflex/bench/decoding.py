@@ -274,10 +274,12 @@ def now(device: torch.device) -> float:
 
 
 def _task(subject: Subject, decoding: Decoding) -> tuple[Path, list[Ids], Decoding]:
-    """Return the arguments of ``_peak_of``; a threshold is for runs that have a penalty."""
-    if subject.opened.tau is None:
-        decoding = decoding._replace(threshold=ThresholdConfig())
-    return subject.path, subject.sources, decoding
+    """Return the arguments of ``_peak_of``; a threshold is for runs that can use it."""
+    opened, threshold = subject.opened, decoding.threshold
+    usable = ThresholdConfig(
+        tau=None if opened.tau is None else threshold.tau, reuse_below=opened.reuse or None
+    )
+    return subject.path, subject.sources, decoding._replace(threshold=usable)
 
 
 def _peak_of(path: Path, sources: list[Ids], decoding: Decoding) -> int:

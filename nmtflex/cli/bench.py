@@ -14,7 +14,7 @@ from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note, print_table, write_line
 from nmtflex.cli.plot import with_ending, write_figure
-from nmtflex.config import BenchConfig, Decoding, DeviceConfig, SearchConfig
+from nmtflex.config import BenchConfig, Decoding, DeviceConfig, SearchConfig, ThresholdConfig
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file, check_writable
 from nmtflex.text.visible import counted
@@ -74,7 +74,8 @@ def _check(config: BenchConfig, decoding: Decoding) -> None:
             replace_unk=search.replace_unk,
             unk=search.unk,
         )
-        refuse("has no effect on --synthetic", idle)
+        reuse = ThresholdConfig(reuse_below=decoding.threshold.reuse_below)
+        refuse("has no effect on --synthetic", idle, reuse)
         if decoding.threshold.tau == "auto":
             raise OptionError(
                 "--tau auto depends on the length of a run's validation sources, and --synthetic "

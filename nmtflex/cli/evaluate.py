@@ -190,6 +190,8 @@ def _score_run(
         )
     if opened.tau is not None:  # JSON has no infinity
         facts["tau"] = opened.tau if math.isfinite(opened.tau) else "inf"
+    if opened.reuse:
+        facts["reuse_below"] = opened.reuse
     return output, evaluation._replace(alignment=alignment), facts
 
 

@@ -37,7 +37,7 @@ def score(
     from nmtflex.decoding.forced import BUFFER, score_pairs
     from nmtflex.decoding.links import align_pairs, pharaoh_line
     from nmtflex.model.inference import make_ready
-    from nmtflex.runs.limits import check_aligned, run_threshold, under
+    from nmtflex.runs.limits import check_aligned, run_reuse, run_threshold, under
     from nmtflex.runs.opening import load_run
 
     if given.alignment is None:
@@ -46,7 +46,8 @@ def score(
     opened = load_run(given.run, device)
     if given.alignment is not None:
         check_aligned(opened, "--alignment")
-    models = [under(opened, run_threshold(opened, threshold.tau), shown)]
+    (reuse,) = run_reuse([opened], threshold.reuse_below)
+    models = [under(opened, run_threshold(opened, threshold.tau), shown, reuse)]
     make_ready(opened.model, batch.int8)
     numbers = itertools.count()
     with contextlib.ExitStack() as files:

@@ -35,7 +35,7 @@ def sweep(
     from nmtflex.evaluation.sweep import smallest_within
     from nmtflex.evaluation.sweep import sweep as sweep_thresholds
     from nmtflex.figures.figures import check_matplotlib
-    from nmtflex.runs.limits import threshold_value, under
+    from nmtflex.runs.limits import run_reuse, threshold_value, under
 
     check_matplotlib()
     split = chosen_split([config.run], config.split, note)
@@ -52,12 +52,13 @@ def sweep(
             f"sweep needs flexible attention, but {config.run} has "
             f"{opened.run.model_config.attention.kind}"
         )
+    [reuse] = run_reuse([opened.run], config.reuse_below)
     sources, references = read_split(opened.run.folder.raw, split)
     taus = {threshold_value(tau, opened.run.config["data"]) for tau in config.taus}
     if config.within is not None and config.baseline is None:
         taus.add(math.inf)
     points = sweep_thresholds(
-        lambda tau: opened.translator.decoding([under(opened.run, tau)]),
+        lambda tau: opened.translator.decoding([under(opened.run, tau, reuse=reuse)]),
         sorted(taus),
         sources,
         references,

@@ -122,9 +122,20 @@ class SearchConfig(Config):
         return self.max_length or int(self.max_length_ratio * source) + 20
 
 
+ReuseBelow = Annotated[
+    float | None,
+    Opt(
+        "Runs of --attend-every gate: steps whose gate is below this number, between 0 and 1, do "
+        "not attend and take the last context again (default 0: all steps attend).",
+        ge=0,
+        le=1,
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ThresholdConfig(Config):
-    """Threshold of flexible attention."""
+    """Thresholds of attention."""
 
     tau: Annotated[
         str | None,
@@ -135,6 +146,7 @@ class ThresholdConfig(Config):
             "characters). To choose a value, use nmtflex sweep --split valid (default inf)."
         ),
     ] = None
+    reuse_below: ReuseBelow = None
 
     def validate(self) -> list[str]:
         """Check the threshold."""
@@ -300,6 +312,7 @@ class SweepConfig(Config):
     tau: Annotated[str, Opt("Thresholds, comma-separated: numbers, inf (no threshold), auto.")] = (
         "0.2,0.5,1.0,1.38,2,inf"
     )
+    reuse_below: ReuseBelow = None
     split: RunSplit = None
     within: Annotated[
         float | None,

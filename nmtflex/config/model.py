@@ -16,6 +16,14 @@ class ModelConfig(Config):
     """Model."""
 
     attention: Annotated[AttentionConfig, Opt("Attention mechanism.")] = GlobalConfig()
+    attend_every: Annotated[
+        Literal["step", "gate"],
+        Opt(
+            "step: every decoder step attends; gate: a gate mixes each step's context with the "
+            "last one, and under --reuse-below steps with a low gate do not attend. Every "
+            "mechanism can have it."
+        ),
+    ] = "step"
     encoder: Annotated[
         EncoderConfig, Opt("Encoder: recurrent (bidirectional LSTM or GRU) or transformer.")
     ] = RecurrentEncoderConfig()
@@ -93,6 +101,8 @@ class ModelConfig(Config):
             *self.decoder.faults_in(self),
             *self.attention.faults_in(self),
         ]
+        if not self.attention.context_size(1):
+            faults += self.idle({"attend_every": f"with {self.attention.in_words()}"})
         if self.tie_embeddings != "none" and self.output_size != self.embedding_size:
             faults.append(
                 f"--tie-embeddings {self.tie_embeddings} needs an output layer with "

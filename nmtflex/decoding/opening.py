@@ -21,7 +21,7 @@ from nmtflex.decoding.forks import check_not_forked, watch_forks
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import OptionError
 from nmtflex.model.inference import make_ready
-from nmtflex.runs.limits import check_aligned, run_thresholds, under
+from nmtflex.runs.limits import check_aligned, run_reuse, run_thresholds, under
 from nmtflex.runs.opening import Run, load_run
 from nmtflex.text.paragraphs import ParagraphSplitter
 
@@ -52,6 +52,7 @@ class Opened(NamedTuple):
     run: Run  # the first one of an ensemble
     translator: Translator
     tau: float | None  # threshold, if one was given
+    reuse: float = 0.0  # gate below which steps do not attend
 
 
 def open_translator(
@@ -83,7 +84,7 @@ def open_ensemble(
     Args:
         paths: Run folders, at least one; a single run is an ensemble of itself.
         search: Options of the beam search.
-        threshold: That of flexible attention; ``auto`` is each run's own.
+        threshold: Of flexible attention, ``auto`` is each run's own; and of the gate of reuse.
         batch: How many sentences are decoded together, and ``--int8``.
         device: Where all runs are.
         shown: The layer and head that traces and alignments show; without it the mean of all.
@@ -106,15 +107,18 @@ def open_ensemble(
             )
     taus = run_thresholds(runs, threshold.tau)
     tau = next((value for value in taus if value is not None), None)
-    translator = _translator(runs, taus, search, batch, shown, paragraphs or ParagraphConfig())
+    reuse = run_reuse(runs, threshold.reuse_below)
+    given = paragraphs or ParagraphConfig()
+    translator = _translator(runs, taus, reuse, search, batch, shown, given)
     resolved = [path.resolve() for path in paths]
     translator.reopen = (resolved, search, threshold, batch, device, shown, paragraphs)
-    return Opened(runs[0], translator, tau)
+    return Opened(runs[0], translator, tau, max(reuse))
 
 
 def _translator(
     runs: Sequence[Run],
     taus: Sequence[float | None],
+    reuse: Sequence[float],
     search: SearchConfig,
     batch: BatchConfig,
     shown: ShownConfig | None,
@@ -131,10 +135,8 @@ def _translator(
         splitter = _splitter(runs, search, paragraphs)
     else:
         first.pipeline.source.longest = search.max_source_length or None
-    models = [
-        under(run, tau, shown if run is first or run.model.aligned else None)
-        for run, tau in zip(runs, taus, strict=True)
-    ]
+    views = [shown if run is first or run.model.aligned else None for run in runs]
+    models = list(map(under, runs, taus, views, reuse))
     return LoadedTranslator(models, first.pipeline, search, batch, splitter)
 
 
@@ -157,6 +159,7 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
             ``length_penalty``, ``max_length``, ``max_length_ratio`` and ``max_source_length``
             (which limit the time of a line), ``replace_unk``, ``unk``. Paragraphs: ``split``
             ("sentences"), ``join``. Flexible attention: ``tau`` (a number, "inf", "auto").
+            Runs of ``--attend-every gate``: ``reuse_below``.
             Traces and replaced unknown words: ``layer`` and ``head``, from 1.
             Speed: ``batch_sentences``, ``int8``, ``device``, ``dtype``, ``threads``.
 

@@ -86,21 +86,29 @@ def _trace_batch(model: StepModel, pairs: Sequence[tuple[Ids, Ids]]) -> list[Sen
 
 def _of_sentence(steps: Sequence[Trace], row: int, source_length: int) -> SentenceTrace:
     """Take a sentence's rows out of the traces of its steps."""
+    each = [step.computed if step.each is None else step.each for step in steps]
+    computed = np.stack([_numbers(part[row]) for part in each])
+    # A step that computes nothing takes the last context again, and shows what that looked at.
+    places = np.where(computed > 0, np.arange(len(steps)), 0)
+    looked = np.maximum.accumulate(places)
 
     def over_steps(name: str) -> Numbers | None:
         parts = [getattr(step, name) for step in steps]
         return None if parts[0] is None else np.stack([_numbers(part[row]) for part in parts])
 
-    weights, alpha = over_steps("weights"), steps[0].alpha
-    computed = [step.computed if step.each is None else step.each for step in steps]
+    def seen(name: str) -> Numbers | None:
+        found = over_steps(name)
+        return None if found is None else found[looked]
+
+    weights, alpha = seen("weights"), steps[0].alpha
     return SentenceTrace(
-        computed=np.stack([_numbers(part[row]) for part in computed]),
+        computed=computed,
         weights=None if weights is None else weights[:, :source_length],
         gate=over_steps("gate"),
-        focus=over_steps("focus"),
-        window_start=over_steps("window_start"),
-        window_stop=over_steps("window_stop"),
-        beta=over_steps("beta"),
+        focus=seen("focus"),
+        window_start=seen("window_start"),
+        window_stop=seen("window_stop"),
+        beta=seen("beta"),
         alpha=None if alpha is None else _numbers(alpha[row, :source_length]),
     )
 

@@ -12,7 +12,7 @@ from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.errors import OptionError
 from nmtflex.evaluation.run_scores import read_split
 from nmtflex.runs.folder import RunFolder
-from nmtflex.runs.limits import run_thresholds, under
+from nmtflex.runs.limits import run_reuse, run_thresholds, under
 
 
 def open_runs(
@@ -29,17 +29,18 @@ def open_runs(
         OptionError: A run cannot do what the options ask, or no run can use the threshold.
         RunError: A folder is not a run, or has a newer format.
     """
-    tau = decoding.threshold.tau
+    threshold = decoding.threshold
     without = decoding._replace(threshold=ThresholdConfig())
     found = [open_translator(path, *without) for path in paths]
-    taus = run_thresholds([opened.run for opened in found], tau)
-    return [_under(opened, tau, shown) for opened, tau in zip(found, taus, strict=True)]
+    runs = [opened.run for opened in found]
+    taus, reuse = run_thresholds(runs, threshold.tau), run_reuse(runs, threshold.reuse_below)
+    return [_under(*each, shown) for each in zip(found, taus, reuse, strict=True)]
 
 
-def _under(opened: Opened, tau: float | None, shown: ShownConfig | None) -> Opened:
+def _under(opened: Opened, tau: float | None, reuse: float, shown: ShownConfig | None) -> Opened:
     """Return an opened run that translates under options."""
-    translator = opened.translator.decoding([under(opened.run, tau, shown)])
-    return opened._replace(tau=tau, translator=translator)
+    translator = opened.translator.decoding([under(opened.run, tau, shown, reuse)])
+    return opened._replace(tau=tau, reuse=reuse, translator=translator)
 
 
 def common_split(paths: Sequence[Path], split: str) -> tuple[list[str], list[str]]:
@@ -77,6 +78,7 @@ def facts_of(opened: Opened, name: str, decoding: Decoding) -> dict[str, str]:
     """Return a caption's facts about a run that translates; its name comes first."""
     run = opened.run
     tau = "" if opened.tau is None else f", τ = {opened.tau:.4g}"
+    tau += f", reuse below {opened.reuse:.4g}" if opened.reuse else ""
     return {
         "run": name,
         **model_facts(run.config["model"], tau),

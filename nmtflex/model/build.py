@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from nmtflex.attention import Heads, Sizes, build_attention
+from nmtflex.attention import Attention, Heads, Reuse, Sizes, build_attention
 from nmtflex.config import (
     BahdanauConfig,
     LayeredDecoderConfig,
@@ -36,6 +36,8 @@ from nmtflex.model.encoders.base import Encoder
 from nmtflex.model.encoders.recurrent import RecurrentEncoder
 from nmtflex.model.encoders.transformer import EncoderLayer, TransformerEncoder
 from nmtflex.model.seq2seq import Seq2Seq
+
+Built = TypeVar("Built", Attention, Heads)
 
 
 def build_model(
@@ -99,7 +101,7 @@ def _build_decoder(config: ModelConfig, states_size: int, source_length: int) ->
     sizes = Sizes(size, width, states_size, config.key_size, source_length)
     if isinstance(own, LayeredDecoderConfig):
         return _build_layered(config, own, sizes)
-    attention = build_attention(config.attention, sizes)
+    attention = _reused(config, build_attention(config.attention, sizes), sizes)
     context_size = attention.context_size
 
     def stack(own: RecurrentDecoderConfig, extra_size: int) -> Stack:
@@ -135,7 +137,9 @@ def _build_layered(config: ModelConfig, own: LayeredDecoderConfig, sizes: Sizes)
 
     def layer(number: int) -> DecoderLayer:
         attends = without is None and number in own.attending
-        attention = Heads(config.attention, sizes, own.decoder_heads) if attends else None
+        attention = None
+        if attends:
+            attention = _reused(config, Heads(config.attention, sizes, own.decoder_heads), sizes)
         hidden = own.decoder_ffn
         feed_forward = FeedForward(size, hidden, own.ffn_dropout) if hidden else None
         around = own.pre_norm, config.dropout
@@ -143,6 +147,11 @@ def _build_layered(config: ModelConfig, own: LayeredDecoderConfig, sizes: Sizes)
 
     layers = [layer(number) for number in range(own.decoder_layers)]
     return LayeredDecoder(layers, without, sizes.states, size, own.pre_norm, config.dropout)
+
+
+def _reused(config: ModelConfig, attention: Built, sizes: Sizes) -> Built | Reuse:
+    """Return attention as it is, or with the gate of ``--attend-every gate`` around it."""
+    return Reuse(attention, sizes) if config.attend_every == "gate" else attention
 
 
 @contextlib.contextmanager

@@ -85,8 +85,18 @@ class Seq2Seq(nn.Module):
 
     @property
     def gated(self) -> bool:
-        """Whether attention has a gate: it can be finetuned, and takes a threshold."""
+        """Whether attention has a penalty, which takes a threshold."""
         return self.decoder.mechanisms()[0].gated
+
+    @property
+    def reuses(self) -> bool:
+        """Whether steps may take the last context again, under a threshold of its own."""
+        return self.decoder.reuses
+
+    @property
+    def has_gate(self) -> bool:
+        """Whether attention has a gate of either kind, which finetuning can raise."""
+        return self.gated or self.reuses
 
     @property
     def aligned(self) -> bool:

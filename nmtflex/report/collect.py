@@ -127,7 +127,7 @@ def collect(
 def _of_run(
     opened: Opened, name: str, sources: Sequence[str], references: Sequence[str], wanted: ReportTask
 ) -> _OfRun:
-    run, translator, _ = opened
+    run, translator = opened.run, opened.translator
     file = str(split_files(run.folder.raw, wanted.split)[1])
     scores = with_model(wanted.scores, run.folder)
     scorer = run_scorer(translator.pipeline.target, file, references, scores)

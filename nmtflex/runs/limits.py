@@ -86,19 +86,36 @@ def check_aligned(run: Run, flag: str, aligned: bool | None = None) -> None:
         )
 
 
-def under(run: Run, tau: float | None, shown: ShownConfig | None = None) -> Limited:
+def run_reuse(runs: Sequence[Run], below: float | None) -> list[float]:
+    """Return the gate below which the steps of each run do not attend; 0 if it has no such gate.
+
+    Raises:
+        OptionError: It is given, and no run has such a gate.
+    """
+    if below is not None and not any(run.model.reuses for run in runs):
+        raise OptionError(
+            f"--reuse-below {below:g} needs a run of --attend-every gate, and "
+            f"{runs[0].folder.path} attends at every step; leave it out"
+        )
+    return [below or 0.0 if run.model.reuses else 0.0 for run in runs]
+
+
+def under(
+    run: Run, tau: float | None, shown: ShownConfig | None = None, reuse: float = 0.0
+) -> Limited:
     """Return a run's model as it decodes under options.
 
     Args:
         run: An opened run.
         tau: Threshold; None skips nothing.
         shown: The layer and the head that traces show; without it the mean of all.
+        reuse: Gate below which steps do not attend.
 
     Raises:
         OptionError: There is no such layer or head.
     """
     shown = shown or ShownConfig()
-    limits = Limits() if tau is None else Limits(tau)
+    limits = Limits(math.inf if tau is None else tau, reuse=reuse)
     counts = {"layer": run.model.attending_layers, "head": run.model.heads}
     for name, count in counts.items():
         number = getattr(shown, name)

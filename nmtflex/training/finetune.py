@@ -64,12 +64,12 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
     Raises:
         OptionError: An option needs a gate, or the base run's rate is of another optimiser.
     """
-    gated = base.model.gated
+    gated, has_gate = base.model.gated, base.model.has_gate
     kind = base.model_config.attention.kind
-    if not gated and config.beta:
+    if not has_gate and config.beta:
         raise OptionError(
-            f"--beta {config.beta} weighs the gate of flexible attention, and {config.base_run} "
-            f"has {kind}; leave it out"
+            f"--beta {config.beta} weighs the gate of flexible attention or of --attend-every "
+            f"gate, and {config.base_run} has {kind} at every step; leave it out"
         )
     for flag, tau in (("--tau", config.tau), ("--train-tau", config.train_tau)):
         if not gated and tau is not None:
@@ -79,7 +79,7 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
             )
     before = base.config.get("train", {})
     values = config.to_dict()
-    usual = {"data": before.get("data"), "beta": 0.1 if gated else 0.0}
+    usual = {"data": before.get("data"), "beta": 0.1 if has_gate else 0.0}
     if config.lr is None:
         _check_optimizer(config, before)
         usual["lr"] = base.config.get("average", {}).get("rate") or last_rate(base.folder)

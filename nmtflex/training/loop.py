@@ -209,7 +209,7 @@ class Trainer:
     def _log_training(self, metrics: Metrics | None, norm: float | None) -> None:
         progress = self.progress
         mean = progress.window_cross_entropy / progress.window_tokens
-        gate = progress.window_gate / progress.window_sentences if self.model.gated else None
+        gate = progress.window_gate / progress.window_sentences if self.model.has_gate else None
         linked = progress.window_linked
         self._log(
             metrics,

@@ -159,7 +159,7 @@ class Validator:
         ])
         return (
             total / all_tokens,
-            gates / count if model.gated else None,
+            gates / count if model.has_gate else None,
             alignment / all_linked if all_linked else None,
         )
 

@@ -79,7 +79,7 @@ ATTENTION = [
     ),
     Mutant(
         "nmtflex/attention/base.py",
-        "            state = glimpse.state\n",
+        "        state = glimpse.state\n    return torch",
         "",
         "every step of a sequence sees the attention's first state",
         "tests/unit/attention/test_contract.py",

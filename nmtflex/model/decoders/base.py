@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention import UNLIMITED, Attention, Limits, State, Trace
+from nmtflex.attention import UNLIMITED, Attention, Limits, Reuse, State, Trace
 from nmtflex.layers.linear import one_gradient
 from nmtflex.model.encoders.base import Encoded
 
@@ -71,6 +71,11 @@ class Decoder(nn.Module, ABC):
     def mechanisms(self) -> list[Attention]:
         """Return the attention mechanism of each attending layer, from the bottom."""
 
+    @property
+    def reuses(self) -> bool:
+        """Whether steps may take the last context again."""
+        return any(isinstance(part, Reuse) for part in self.modules())
+
     @abstractmethod
     def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
         """Return the methods in which a step spends its time, by part, for a stopwatch."""
@@ -84,8 +89,9 @@ class Decoder(nn.Module, ABC):
             limits: What the steps may skip.
 
         Raises:
-            ValueError: There is a threshold, and the attention mechanism has no penalty; or traces
-                are asked for of a layer or a head that does not exist.
+            ValueError: There is a threshold, and the attention mechanism has no penalty, or no step
+                may reuse a context; or traces are asked for of a layer or a head that does not
+                exist.
         """
 
     def check(self, limits: Limits) -> None:
@@ -95,6 +101,8 @@ class Decoder(nn.Module, ABC):
             raise ValueError(
                 f"{type(mechanisms[0]).__name__} has no penalty to compare with {limits.tau}"
             )
+        if limits.reuse > 0 and not self.reuses:
+            raise ValueError(f"no gate of reuse to compare with {limits.reuse}")
         for asked, count in ((limits.layer, len(mechanisms)), (limits.head, self.heads)):
             if asked is not None and not 0 <= asked < count:
                 raise ValueError(f"no {asked} among {count} attending layers or heads: {limits}")

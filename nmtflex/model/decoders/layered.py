@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention import UNLIMITED, Attention, Glimpse, Limits, State, Trace
-from nmtflex.attention.heads import HeadMemory, Heads, shown
+from nmtflex.attention import UNLIMITED, Attention, Glimpse, Limits, Reuse, State, Trace
+from nmtflex.attention.heads import Heads, shown
 from nmtflex.attention.marking import unmarked
 from nmtflex.layers.dropout import Dropout
 from nmtflex.layers.feed_forward import FeedForward, Feeding
@@ -47,7 +47,7 @@ class DecoderLayer(Feeding):
         self,
         size: int,
         mixer: Mixer,
-        attention: Heads | None,
+        attention: Heads | Reuse | None,
         feed_forward: FeedForward | None,
         pre_norm: bool,
         dropout: float,
@@ -76,7 +76,7 @@ class DecoderLayer(Feeding):
 class LayeredMemory(NamedTuple):
     """A batch's source, for all layers."""
 
-    attending: tuple[HeadMemory, ...]  # one per attending layer
+    attending: tuple[Any, ...]  # one per attending layer
     caches: tuple[Cache | None, ...]  # of each layer's mixer, grown by the steps
     summary: Tensor | None  # [B, D], added to every input if no layer has a context
     limits: Limits
@@ -118,7 +118,7 @@ class LayeredDecoder(Decoder):
         self.summary = None if without is None else Linear(summary_size, size)
         self.heads = max((part.heads for part in self._attentions()), default=1)
 
-    def _attentions(self) -> list[Heads]:
+    def _attentions(self) -> list[Heads | Reuse]:
         return [layer.attention for layer in self._layers() if layer.attention is not None]
 
     def _layers(self) -> Iterator[DecoderLayer]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmtflex.attention import Attention, State
+from nmtflex.attention import Attention, Reuse, State
 from nmtflex.attention.marking import unmarked
 from nmtflex.layers.cells import Stack
 from nmtflex.layers.linear import Product
@@ -41,7 +41,7 @@ class LuongDecoder(RecurrentDecoder):
     def __init__(
         self,
         stack: Stack,
-        attention: Attention,
+        attention: Attention | Reuse,
         summary_size: int,
         size: int,
         output_size: int,

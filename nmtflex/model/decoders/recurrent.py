@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention import UNLIMITED, Attention, Limits, State
+from nmtflex.attention import UNLIMITED, Attention, Limits, Reuse, State
 from nmtflex.attention.marking import prepare
 from nmtflex.layers.cells import Stack
 from nmtflex.layers.linear import Linear
@@ -31,7 +31,12 @@ class RecurrentDecoder(Decoder):
     """
 
     def __init__(
-        self, stack: Stack, attention: Attention, summary_size: int, size: int, output_size: int
+        self,
+        stack: Stack,
+        attention: Attention | Reuse,
+        summary_size: int,
+        size: int,
+        output_size: int,
     ) -> None:
         super().__init__(size, output_size)
         self.stack = stack
@@ -40,7 +45,7 @@ class RecurrentDecoder(Decoder):
 
     def mechanisms(self) -> list[Attention]:
         """Return the one mechanism."""
-        return [self.attention]
+        return [self.attention.mechanism]
 
     def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
         """Return attention and the cells; see ``Decoder.parts``."""
