@@ -47,7 +47,7 @@ class Reuse(nn.Module):
 
     With a threshold U (``Limits.reuse``) a gate below U counts as 0: those hypotheses do not
     attend, compute no scores, and leave the mechanism's state as it is. U = 0, as in training,
-    computes every step.
+    computes every step. Choosing the hypotheses makes the CPU wait for a GPU, once a step.
 
     The gate of a ``Glimpse`` is 1 - u, so that a greater one saves computations, as that of
     flexible attention; with a gated mechanism inside it is the mean of both gates, of which the

@@ -200,6 +200,7 @@ def test_json_of_growth(command_line, at_home):
         (["RUN", "--synthetic"], "--synthetic ... RUN"),
         (["--kernels", "--split", "valid"], "--split valid ... --kernels"),
         (["--synthetic", "--sentences", "7"], "--sentences 7 ... --synthetic"),
+        (["--synthetic", "--reuse-below", "0.5"], "--reuse-below 0.5 ... --synthetic"),
         (["RUN", "--lengths", "5"], "--lengths 5 has no effect without --synthetic"),
         (["--kernels", "--steps", "9"], "--steps 9 has no effect without --synthetic"),
         (["RUN", "--repeats", "0"], "--repeats must be at least 1, not 0"),

@@ -53,6 +53,10 @@ from nmtflex.errors import OptionError
             for text in ("0", "2,1", "1,1", "one", "1,", "-1", "1-2")
         ),
         (
+            {"attention": "none", "attend_every": "gate"},
+            "--attend-every gate has no effect with --attention none",
+        ),
+        (
             {"decoder": "ssru", "attention": "none", "attending_layers": "1"},
             "--attending-layers 1 has no effect with --attention none",
         ),

@@ -267,3 +267,28 @@ def test_sizes_of_the_gate_are_the_decoder_s():
     reuse = Reuse(Heads(GlobalConfig(), sizes, 2), sizes)
     assert reuse.context_size == reuse.gate.state.in_features == 6
     assert reuse.gate.v.in_features == 3
+
+
+def test_finetuning_rewards_steps_that_do_not_attend():
+    """Eq. 9 with 1 - u in the place of the gate."""
+    torch.manual_seed(2)
+    config = ModelConfig.from_flat(
+        attend_every="gate", embedding_size=4, encoder_size=4, decoder_size=4, dropout=0.0
+    )
+    model = build_model(config, 9, 9, 9).double()
+    source, lengths = torch.tensor([[4, 5, 6], [7, 8, 0]]), torch.tensor([3, 2])
+    target_in, target_out = (
+        torch.tensor([[2, 5, 6], [2, 4, 0]]),
+        torch.tensor([[5, 6, 3], [4, 3, 0]]),
+    )
+    memory, state = model.encode(source, lengths)
+    _, gates = model.decoder.sequence(memory, state, model.target_embedding(target_in))
+    mean = gates[0].mean() + gates[1, :2].mean()
+    plain, less = (
+        model.loss(source, lengths, target_in, target_out, beta=beta) for beta in (0.0, 0.3)
+    )
+    assert less.gate.item() == pytest.approx(mean.item(), abs=1e-12)
+    difference = plain.objective - less.objective
+    assert difference.item() == pytest.approx(0.3 * mean.item(), abs=1e-12)
+    assert (gates[:, 0] == 0).all()  # the first step attends
+    assert (gates[:, 1:] > 0).all()

@@ -32,11 +32,10 @@ CASES += [
 ]
 
 
-def build(attention, decoder: str | None = None) -> Seq2Seq:
+def build(attention, decoder: str | None = None, **options) -> Seq2Seq:
     torch.manual_seed(9)
-    config = ModelConfig.from_flat(
-        attention=attention, decoder=decoder, embedding_size=5, encoder_size=4, decoder_size=8
-    )
+    sizes = {"embedding_size": 5, "encoder_size": 4, "decoder_size": 8}
+    config = ModelConfig.from_flat(attention=attention, decoder=decoder, **sizes, **options)
     model = build_model(config, 20, 20, 10).double().eval()
     for parameter in model.parameters():
         parameter.data.normal_(std=0.7)
@@ -203,3 +202,21 @@ def test_a_line_of_the_attention_file(kind):
 def test_the_line_of_an_empty_source_is_empty():
     found = json.loads(attention_line([], [], 0.0, None))
     assert found == {**dict.fromkeys(FIELDS), "source": [], "target": [], "score": 0.0}
+
+
+def test_a_step_that_takes_the_last_context_shows_what_that_looked_at():
+    model = build(FlexibleConfig(), attend_every="gate").limited(Limits(TAU, reuse=0.5))
+    again = 0
+    for pair, trace in zip(PAIRS, trace_pairs(model, PAIRS), strict=True):
+        if trace is None:
+            continue
+        raw = step_alone(model, *pair)
+        assert [step["computed"] for step in raw] == trace.computed.tolist()
+        assert trace.computed[0] > 0
+        for t, step in enumerate(raw):
+            assert same(trace.gate[t], step["gate"])
+            for name in ("weights", "focus", "window_start", "window_stop"):
+                last = step[name] if trace.computed[t] else getattr(trace, name)[t - 1]
+                assert same(getattr(trace, name)[t], last)
+            again += trace.computed[t] == 0
+    assert 0 < again < sum(len(target) + 1 for source, target in PAIRS if source)

@@ -22,6 +22,7 @@ from nmtflex.errors import OptionError
 from nmtflex.model.build import build_model
 from nmtflex.runs.limits import (
     heads_in_mean,
+    run_reuse,
     run_threshold,
     run_thresholds,
     shown_in_words,
@@ -93,6 +94,20 @@ def test_a_threshold_is_for_those_of_several_runs_that_have_a_penalty(tiny_run):
     assert run_thresholds([plain, gated(plain), plain], "0.3") == [None, 0.3, None]
     with pytest.raises(OptionError, match=r"--tau 0\.3 needs a run with flexible attention"):
         run_thresholds([plain, plain], "0.3")
+
+
+def test_a_gate_of_reuse_is_for_the_runs_that_have_one(tiny_run):
+    plain = load_run(tiny_run, CPU)
+    config = ModelConfig.from_flat(
+        attend_every="gate", embedding_size=6, encoder_size=4, decoder_size=8
+    )
+    own = plain._replace(model=build_model(config, 12, 12, 10).eval())
+    assert run_reuse([plain, own], 0.3) == [0.0, 0.3]
+    assert run_reuse([plain, own], None) == [0.0, 0.0]
+    assert under(own, None, reuse=0.3).limits == Limits(reuse=0.3)
+    with pytest.raises(OptionError, match=r"--reuse-below 0\.3 ") as caught:
+        run_reuse([plain, plain], 0.3)
+    assert str(tiny_run) in str(caught.value)
 
 
 @torch.no_grad()
