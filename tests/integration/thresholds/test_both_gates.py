@@ -60,6 +60,8 @@ def test_the_other_commands_take_both(both, flexible, translate, command_line, t
     assert few["cps"] <= all_positions["cps"]
     ensemble = command_line("eval", both, flexible, "--ensemble", *options, "--beam", 1, *PLACE)
     assert ensemble.code == 0, ensemble.err
+    page = command_line("report", both, *options, "--out", tmp_path / "page.html", *PLACE)
+    assert page.code == 0, page.err
     sentence = ["--sentence", "a b c", "--out", tmp_path / "one.png"]
     outcome = command_line("plot", both, *sentence, *options, *PLACE)
     assert outcome.code == 0, outcome.err

@@ -269,6 +269,7 @@ def test_nan_at_padding_leaves_a_summary_and_its_gradients(config):
         (LocalPConfig(), math.inf),
         (FlexibleConfig(), math.inf),
         (FlexibleConfig(), 1.38),
+        (FlexibleConfig(remainder=True), 0.1),
         (MemoryConfig(), math.inf),
         (AbcConfig(), math.inf),
         (RfaConfig(feature_map="fourier"), math.inf),

@@ -292,3 +292,29 @@ def test_finetuning_rewards_steps_that_do_not_attend():
     assert difference.item() == pytest.approx(0.3 * mean.item(), abs=1e-12)
     assert (gates[:, 0] == 0).all()  # the first step attends
     assert (gates[:, 1:] > 0).all()
+
+
+@pytest.mark.parametrize("decoder", ["bahdanau", "transformer"])
+@pytest.mark.parametrize("below", [0.0, 0.8])
+def test_a_model_in_bfloat16_carries_its_context_in_float32(decoder, below):
+    torch.manual_seed(2)
+    own = {"decoder_heads": 2, "decoder_ffn": 4} if decoder == "transformer" else {}
+    config = ModelConfig.from_flat(
+        attention=FlexibleConfig(remainder=True), attend_every="gate", decoder=decoder,
+        embedding_size=4, encoder_size=4, decoder_size=4, dropout=0.0, **own,
+    )  # fmt: skip
+    model = build_model(config, 9, 9, 9, autocast=True)
+    source, lengths = torch.tensor([[4, 5, 6], [7, 8, 0]]), torch.tensor([3, 2])
+    target_in, target_out = (
+        torch.tensor([[2, 5, 6], [2, 4, 0]]),
+        torch.tensor([[5, 6, 3], [4, 3, 0]]),
+    )
+    limits = Limits(0.01, reuse=below)
+    model.loss(source, lengths, target_in, target_out, limits=limits).objective.backward()
+    assert all(torch.isfinite(part.grad).all() for part in model.parameters())
+    memory, state = model.eval().encode(source, lengths, limits)
+    for word in (2, 5, 6):
+        assert all(part.dtype == torch.float32 for part in state[-3:])
+        step = model.step(memory, torch.arange(2), state, torch.tensor([word, word]), trace=True)
+        state = step.state
+        assert torch.isfinite(step.output).all()
