@@ -20,6 +20,18 @@ from nmtflex.ops.tensors import precise
 REACH = 2.0  # of penalties beyond tau: what is further away would weigh less than e^-2 as much
 
 
+class Sides(NamedTuple):
+    """The positions that N windows leave out, before and after them."""
+
+    begin: Tensor  # [2, N]
+    end: Tensor  # [2, N]
+
+    @property
+    def number(self) -> Tensor:
+        """The number of positions [N]."""
+        return (self.end - self.begin).sum(0)
+
+
 class Sums(NamedTuple):
     """Keys and values of a batch's source, added up so that the mean of any stretch is two reads.
 
@@ -32,22 +44,20 @@ class Sums(NamedTuple):
     units: int  # A
     lengths: Tensor  # [B]
 
-    def mean(self, rows: Tensor, around: Window, window: Window) -> tuple[Tensor, Tensor]:
-        """Return the mean keys [N, A] and values [N, H] within ``around`` and out of ``window``.
+    def mean(self, rows: Tensor, left: Sides) -> tuple[Tensor, Tensor]:
+        """Return the mean keys [N, A] and values [N, H] of what N windows leave out.
+
+        It is the sentence's mean where nothing is left out.
 
         Args:
             rows: [N] sentence of each hypothesis.
-            around: [N] stretches that hold the windows; a sentence's mean if nothing is left.
-            window: [N] stretches left out.
+            left: What is left out.
         """
-        flat, first = self.sums.flatten(0, 1), rows * self.sums.shape[1]
-        (low, high), (start, stop) = around, window
-        left, right = (
-            flat.index_select(0, first + end) - flat.index_select(0, first + begin)
-            for begin, end in ((low, start), (stop, high))
-        )
-        count = _left_out(around, window).clamp(min=1).unsqueeze(1)
-        mean = self.means.index_select(0, rows) + (left + right) / count
+        first = rows * self.sums.shape[1]
+        places = torch.cat([*(left.end + first), *(left.begin + first)])
+        read = self.sums.flatten(0, 1).index_select(0, places).view(2, 2, len(rows), -1)
+        deviation = (read[0] - read[1]).sum(0) / left.number.clamp(min=1).unsqueeze(1)
+        mean = self.means.index_select(0, rows) + deviation
         return mean[:, : self.units], mean[:, self.units :]
 
 
@@ -69,8 +79,7 @@ class Remainder(NamedTuple):
 
     share: Tensor  # [N], of all weight; 0 where nothing is left out
     value: Tensor  # [N, H]
-    around: Window  # [N], within which it stands for all positions out of the window
-    window: Window  # [N]
+    left: Sides  # what it stands for
 
     def join(self, context: Tensor) -> Tensor:
         """Return contexts [N, H] of the windows with the remainder's part in them."""
@@ -82,16 +91,13 @@ class Remainder(NamedTuple):
 
         A context is a sum over all these weights: the share is spread evenly over the positions.
         """
-        count = _left_out(self.around, self.window)
+        count = self.left.number
         trace = trace._replace(computed=trace.computed + (count > 0))
         if trace.weights is None:
             return trace
         positions = torch.arange(trace.weights.shape[1], device=count.device)
-        (low, high), (start, stop) = (
-            (bound.unsqueeze(1) for bound in stretch) for stretch in (self.around, self.window)
-        )
-        out = (low <= positions) & (positions < high)
-        out &= (positions < start) | (stop <= positions)
+        begin, end = (bound.unsqueeze(2) for bound in self.left)
+        out = ((begin <= positions) & (positions < end)).any(0)
         share = self.share.detach().unsqueeze(1)
         weights = trace.weights * (1 - share) + out * (share / count.clamp(min=1).unsqueeze(1))
         return trace._replace(weights=weights)
@@ -127,29 +133,21 @@ def remainder(
     if rows is None:
         rows = torch.arange(len(query), device=query.device)
     reach = window_below(tau + REACH, penalty, sums.lengths[rows])
-    around = Window(
-        torch.minimum(reach.start, window.start), torch.maximum(reach.stop, window.stop)
+    left = Sides(
+        torch.stack([torch.minimum(reach.start, window.start), window.stop]),
+        torch.stack([window.start, torch.maximum(reach.stop, window.stop)]),
     )
-    key, value = sums.mean(rows, around, window)
-    count = _left_out(around, window)
-    one = torch.ones_like(count)
-    score = sequence.scores(query.unsqueeze(1), key.unsqueeze(1), one, v).flatten()
-    some = count.clamp(min=1)
-    squares = _squares(around.start, window.start, penalty.focus)
-    squares = squares + _squares(window.stop, around.stop, penalty.focus)
-    score = score + some.to(score.dtype).log()
-    score = score - penalty.gate * squares / some / (2 * penalty.sigma**2)
-    share = torch.sigmoid(score - log_sum)
-    return Remainder(share.masked_fill(count == 0, 0), value, around, window)
+    key, value = sums.mean(rows, left)
+    count = left.number
+    score = sequence.scores(query.unsqueeze(1), key.unsqueeze(1), torch.ones_like(count), v)
+    some = count.clamp(min=1).to(penalty.focus.dtype)
+    mean = penalty.gate * _squares(left, penalty.focus) / some / (2 * penalty.sigma**2)
+    share = torch.sigmoid(score.flatten() + some.log() - mean - log_sum)
+    return Remainder(share.masked_fill(count == 0, 0), value, left)
 
 
-def _left_out(around: Window, window: Window) -> Tensor:
-    """Return the number [N] of positions within ``around`` and out of ``window``."""
-    return (around.stop - around.start) - (window.stop - window.start)
-
-
-def _squares(start: Tensor, stop: Tensor, focus: Tensor) -> Tensor:
-    """Return the sums [N] of (s - focus)^2 over start <= s < stop, without cancellation."""
-    start, stop = start.to(focus.dtype), stop.to(focus.dtype)
-    count, middle = stop - start, (start + stop - 1) / 2 - focus
-    return count * (middle**2 + (count**2 - 1) / 12)
+def _squares(left: Sides, focus: Tensor) -> Tensor:
+    """Return the sums [N] of (s - focus)^2 over what is left out, without cancellation."""
+    begin, end = (bound.to(focus.dtype) for bound in left)
+    count, middle = end - begin, (begin + end - 1) / 2 - focus
+    return (count * (middle**2 + (count**2 - 1) / 12)).sum(0)

@@ -6,6 +6,7 @@ from mutant import Mutant
 
 ORACLE = "tests/unit/model/test_oracle.py"
 FLEXIBLE, LOCAL_M = "nmtflex/attention/flexible.py", "nmtflex/attention/local_m.py"
+REMAINDER, REUSE = "nmtflex/attention/remainder.py", "nmtflex/attention/reuse.py"
 LOCAL_P, MEMORY = "nmtflex/attention/local_p.py", "nmtflex/attention/memory.py"
 MONOTONIC, MOCHA = "nmtflex/attention/monotonic.py", "nmtflex/attention/mocha.py"
 SEARCH, ENSEMBLE = "nmtflex/decoding/search.py", "nmtflex/decoding/ensemble.py"
@@ -76,6 +77,34 @@ ATTENTION = [
         "return Reach(source, 1.0 if limits.tau else 0.0, sum_up(source) if summed else None)",
         "every threshold is 1",
         "tests/unit/attention/test_flexible.py",
+    ),
+    Mutant(
+        REMAINDER,
+        "score.flatten() + some.log() - mean",
+        "score.flatten() - mean",
+        "the remainder weighs as one position",
+        "tests/unit/attention/test_remainder.py",
+    ),
+    Mutant(
+        REMAINDER,
+        "tau + REACH, penalty",
+        "tau + 2 * REACH, penalty",
+        "the remainder reaches further",
+        "tests/unit/attention/test_remainder.py",
+    ),
+    Mutant(
+        REUSE,
+        "self._some(u >= memory.below,",
+        "self._some(u >= 0,",
+        "every step of reuse attends",
+        "tests/unit/attention/test_reuse.py",
+    ),
+    Mutant(
+        REUSE,
+        "return 1 - u if gate is None",
+        "return u if gate is None",
+        "finetuning opens the gate of reuse",
+        "tests/unit/attention/test_reuse.py",
     ),
     Mutant(
         "nmtflex/attention/base.py",
