@@ -10,17 +10,17 @@ from nmtflex.cli.app import app
 from nmtflex.cli.bind import command
 from nmtflex.cli.console import note
 from nmtflex.cli.stages import Stages, cleaning_up, stages
-from nmtflex.config import PreprocessConfig
+from nmtflex.config import ConcatConfig, PreprocessConfig
 from nmtflex.text.visible import counted
 
 
 @command(app, "preprocess")
-def preprocess(config: PreprocessConfig) -> None:
+def preprocess(config: PreprocessConfig, concat: ConcatConfig) -> None:
     """Prepare raw parallel text for training."""
     from nmtflex.corpus.prepare import prepare
 
     with cleaning_up(), stages() as progress:
-        corpus = prepare(config, progress)
+        corpus = prepare(config, progress, concat)
     for line in _report(config.out, corpus.manifest, progress):
         note(line)
 
@@ -37,6 +37,7 @@ def _report(out: Path, manifest: dict[str, Any], progress: Stages) -> Iterator[s
     for name, split in manifest["splits"].items():
         if name == "train":
             yield f"{name}: {_counts(split, reasons, limit)}; {_unknown(split)}"
+            yield from _joined(split, manifest["options"])
         else:
             yield f"{name}: {_counts(split)}; {_unknown(split)}"
     pipeline = manifest["pipeline"]
@@ -107,6 +108,19 @@ def _counts(split: dict[str, Any], reasons: dict[str, str] | None = None, limit:
     if reasons:
         counts += f" ({', '.join(f'{dropped[key]:,} {words}' for key, words in reasons.items())})"
     return counts
+
+
+def _joined(split: dict[str, Any], options: dict[str, Any]) -> Iterator[str]:
+    """Report the samples of several sentences, and which sentences are in none."""
+    if not (about := split.get("concat")):
+        return
+    line = (
+        f"joined: {counted(about['samples'], 'sample')} of 2 to {options['concat']} sentences; "
+        f"{split['kept'] - about['sentences']:,} of {counted(split['kept'], 'sentence')} in none"
+    )
+    if about["shortened"]:
+        line += f"; {about['shortened']:,} ended at {options['concat_length']:,} tokens"
+    yield line
 
 
 def _unknown(split: dict[str, Any]) -> str:

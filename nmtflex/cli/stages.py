@@ -12,7 +12,7 @@ from types import FrameType
 from nmtflex.cli.console import note, stderr
 from nmtflex.text.visible import counted
 
-UNITS = {"learning BPE": "merge"}  # what a stage counts, if not pairs
+UNITS = {"learning BPE": "merge", "joining train": "sample"}  # what a stage counts, if not pairs
 
 
 class Stages:

@@ -31,6 +31,7 @@ from nmtflex.config.base import (
 )
 from nmtflex.config.bench import BenchConfig
 from nmtflex.config.compare import CompareConfig
+from nmtflex.config.concat import ConcatConfig
 from nmtflex.config.corpus import (
     GenerateCopyConfig,
     GenerateToyConfig,

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from nmtflex.config import PreprocessConfig
 from nmtflex.corpus.store import SIDES
 
@@ -13,6 +16,7 @@ REASONS = ("empty", "too_long", "ratio", "subwords")
 MAX_WORDS, MAX_CHARACTERS, MAX_SUBWORDS = 100, 500, 1000  # of a sentence, by default
 
 TokenPair = tuple[list[str], list[str]]  # of one sentence pair
+Mask = npt.NDArray[np.bool]
 
 
 @dataclass(frozen=True)
@@ -46,15 +50,17 @@ class Filter:
         most = self.max_subwords
         return (not most[0] or source <= most[0]) and (not most[1] or target <= most[1])
 
-    def split(self, pairs: Iterable[TokenPair]) -> tuple[list[TokenPair], Counter[str]]:
-        """Return the kept token pairs, and how many were dropped for each reason."""
-        kept, dropped = [], Counter[str]()
+    def split(self, pairs: Iterable[TokenPair]) -> tuple[list[TokenPair], Mask, Counter[str]]:
+        """Return the kept token pairs, which ones they are, and the others' number by reason."""
+        kept, mask, dropped = [], [], Counter[str]()
         for pair in pairs:
-            if reason := self.reason(*pair):
+            reason = self.reason(*pair)
+            mask.append(reason is None)
+            if reason:
                 dropped[reason] += 1
             else:
                 kept.append(pair)
-        return kept, dropped
+        return kept, np.array(mask, bool), dropped
 
 
 def build_filter(

@@ -8,7 +8,7 @@ pair's numbers are source place, target place, source place, .. of its subwords.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from nmtflex.corpus.filters import Filter
 from nmtflex.corpus.inputs import Corpus
 from nmtflex.corpus.links import check_inside, parse_links, read_links
 from nmtflex.corpus.readers import read_lines
+from nmtflex.corpus.store import StoreWriter
 from nmtflex.errors import DataError
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.visible import counted
@@ -74,6 +75,33 @@ def read_linked(
             left -= corpus.read
         if left != 0 and (more := sum(1 for _ in lines)):
             raise _unequal(path, corpus.read + more, corpus)
+
+
+def write_links(
+    chunks: Iterable[SpreadLinks],
+    joined: int,
+    base: Path,
+    dtype: str,
+    progress: Callable[[int], None],
+) -> int:
+    """Write the links of a split; return how many there are.
+
+    Args:
+        chunks: Those of all pairs, in order.
+        joined: Samples of several sentences after them, which have no links.
+        base: Path of the store.
+        dtype: numpy type of the places.
+        progress: Called with the pairs done.
+    """
+    pairs = links = 0
+    with StoreWriter(base, dtype) as writer:
+        for chunk in chunks:
+            writer.append(chunk.numbers, chunk.lengths)
+            pairs += len(chunk.lengths)
+            links += len(chunk.numbers) // 2
+            progress(pairs)
+        writer.append([], np.zeros(joined, int))
+    return links
 
 
 def check_files(files: Iterable[Path]) -> None:

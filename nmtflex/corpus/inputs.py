@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -49,17 +49,25 @@ class Corpus:
 
 
 def read_chunks(corpora: list[Corpus], most: int | None = None) -> Iterator[Lines]:
-    """Yield the pairs of several corpora, one after the other.
+    """Yield the pairs of several corpora, one after the other; see ``read_numbered``."""
+    return (chunk for _, chunk in read_numbered(corpora, most))
+
+
+def read_numbered(
+    corpora: Sequence[Corpus], most: int | None = None
+) -> Iterator[tuple[int, Lines]]:
+    """Yield the pairs of several corpora in chunks, each with the number of its corpus.
 
     Args:
         corpora: All corpora of one split.
         most: Maximum pairs of all corpora together; the rest is not read. None: all.
     """
     left = most
-    for corpus in corpora:
+    for number, corpus in enumerate(corpora):
         if left == 0:
             return
-        yield from corpus.chunks(left)
+        for chunk in corpus.chunks(left):
+            yield number, chunk
         if left is not None:
             left -= corpus.read
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from nmtflex.corpus.filters import Filter
+from nmtflex.corpus.filters import Filter, Mask
 from nmtflex.corpus.inputs import Lines
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.tokenizers import Tokenizer
@@ -22,6 +22,7 @@ class Tokenised(NamedTuple):
 
     texts: tuple[str, str]
     lengths: tuple[list[int], list[int]]
+    kept: Mask  # of the chunk's pairs
     dropped: Counter[str]
 
 
@@ -30,6 +31,7 @@ class EncodedText(NamedTuple):
 
     ids: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
     lengths: tuple[list[int], list[int]]
+    kept: Mask  # of the chunk's pairs
     dropped: Counter[str]
 
 
@@ -49,10 +51,10 @@ class Tokenise:
         """Tokenise and filter a chunk."""
         source, target = self._source, self._target
         tokens = zip(map(source.words, lines[0]), map(target.words, lines[1]), strict=True)
-        pairs, dropped = self._rules.split(tokens)
+        pairs, kept, dropped = self._rules.split(tokens)
         texts = [" ".join(chain.from_iterable(pair[side] for pair in pairs)) for side in (0, 1)]
         lengths = [[len(pair[side]) for pair in pairs] for side in (0, 1)]
-        return Tokenised((texts[0], texts[1]), (lengths[0], lengths[1]), dropped)
+        return Tokenised((texts[0], texts[1]), (lengths[0], lengths[1]), kept, dropped)
 
 
 class Encode:
@@ -71,18 +73,19 @@ class Encode:
         """Tokenise, filter and encode a chunk."""
         source, target = self._pipeline.source, self._pipeline.target
         pairs = list(zip(map(source.words, lines[0]), map(target.words, lines[1]), strict=True))
-        dropped = Counter[str]()
+        kept, dropped = np.ones(len(pairs), bool), Counter[str]()
         if self._rules:
-            pairs, dropped = self._rules.split(pairs)
+            pairs, kept, dropped = self._rules.split(pairs)
         sources = [source.encode_words(words) for words, _ in pairs]
         targets = [target.encode_words(words) for _, words in pairs]
         lengths = list(map(len, sources)), list(map(len, targets))
         if self._rules:
             fits = list(map(self._rules.fits, *lengths))
             dropped["subwords"] = fits.count(False)
+            kept[kept] = fits
             sources, targets = list(compress(sources, fits)), list(compress(targets, fits))
             lengths = list(map(len, sources)), list(map(len, targets))
-        return EncodedText((_flat(sources), _flat(targets)), lengths, dropped)
+        return EncodedText((_flat(sources), _flat(targets)), lengths, kept, dropped)
 
 
 def _flat(sentences: list[list[int]]) -> npt.NDArray[np.uint32]:

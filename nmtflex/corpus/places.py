@@ -13,7 +13,7 @@ def name_pairs(corpus: PreparedCorpus, pairs: Sequence[int]) -> str:
     """Name training pairs, with the lengths of their sides in tokens.
 
     If preprocessing dropped no pair, they are named as lines of the raw files; otherwise only their
-    numbers among the kept pairs are known.
+    numbers among the kept pairs are known. Samples of several pairs are after these.
 
     Args:
         corpus: A corpus with training data.
@@ -34,6 +34,9 @@ def _numbers(corpus: PreparedCorpus, pairs: list[int]) -> str:
     named = [
         f"{'lines' if len(numbers) > 1 else 'line'} {', '.join(numbers)} of {file}"
         if file
+        else f"{'samples' if len(numbers) > 1 else 'sample'} {', '.join(numbers)} of those joined "
+        f"in {corpus.folder}"
+        if file is None
         else f"training {'pairs' if len(numbers) > 1 else 'pair'} {', '.join(numbers)} of those "
         f"kept in {corpus.folder}"
         for file in files
@@ -44,9 +47,14 @@ def _numbers(corpus: PreparedCorpus, pairs: list[int]) -> str:
     return " and ".join(named)
 
 
-def _place(corpus: PreparedCorpus, pair: int) -> tuple[str, int]:
-    """Return a raw file (the source side) and a line in it; no file if pairs were dropped."""
+def _place(corpus: PreparedCorpus, pair: int) -> tuple[str | None, int]:
+    """Return a raw file (the source side) and a line in it.
+
+    If pairs were dropped, "" and a pair; None and a sample if several pairs were joined.
+    """
     split = corpus.manifest["splits"]["train"]
+    if "concat" in split and pair >= split["kept"]:
+        return None, pair - split["kept"] + 1
     files = corpus.manifest.get("inputs", {}).get("train", [])
     if split.get("read") != split.get("kept") or not files:
         return "", pair + 1

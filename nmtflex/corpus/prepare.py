@@ -4,7 +4,7 @@ Training text takes two streaming passes. The first tokenises and filters it and
 distinct words; a subword model is learned from a sample of the pairs, pairs with too many
 subwords are dropped, and vocabularies are built from the rest. The second turns the numbers into
 ids. Valid and test, and everything under ``--like``, are encoded in one pass. Only the distinct
-words are held in memory.
+words are held in memory. ``--concat`` reads the training text once more (``corpus/concat.py``).
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Any
 import numpy as np
 
 import nmtflex
-from nmtflex.config import FORMAT, PreprocessConfig, describe_tokenizer
+from nmtflex.config import FORMAT, ConcatConfig, PreprocessConfig, describe_tokenizer
+from nmtflex.corpus.concat import Concatenation, TrainingLines
 from nmtflex.corpus.filters import Filter, build_filter, describe_reasons
-from nmtflex.corpus.guided import Spread, check_files, read_linked
+from nmtflex.corpus.guided import Spread, check_files, read_linked, write_links
 from nmtflex.corpus.inputs import Corpus, Lines, find_corpora, read_chunks
 from nmtflex.corpus.learning import Learner, build_learners
 from nmtflex.corpus.parallel import OnProgress
-from nmtflex.corpus.passes import Encode, Tokenise
+from nmtflex.corpus.passes import Encode, EncodedText, Tokenise, Tokenised
 from nmtflex.corpus.readers import starts_with_mark
 from nmtflex.corpus.splits import PairCount, SplitWriter
 from nmtflex.corpus.store import (
     MANIFEST,
     SIDES,
     PreparedCorpus,
-    StoreWriter,
     id_type,
     links_path,
     open_prepared,
@@ -48,19 +48,24 @@ from nmtflex.text.vocabulary import Vocabulary
 from nmtflex.workers import ordered_map
 
 
-def prepare(config: PreprocessConfig, progress: OnProgress = lambda *_: None) -> PreparedCorpus:
+def prepare(
+    config: PreprocessConfig,
+    progress: OnProgress = lambda *_: None,
+    concat: ConcatConfig | None = None,
+) -> PreparedCorpus:
     """Make a prepared folder.
 
     Args:
         config: The input files and what to do with them.
         progress: Called now and then with the stage and the pairs done.
+        concat: Which training sentences are joined; none by default.
 
     Returns:
         The folder, opened.
 
     Raises:
         OptionError: The output folder exists, ``--like`` has other languages, or it has no BPE to
-            limit.
+            limit; or options of ``concat`` do not fit it.
         DataError: An input file is missing, damaged, empty or not parallel to its partner, or no
             training pair is left.
     """
@@ -68,16 +73,31 @@ def prepare(config: PreprocessConfig, progress: OnProgress = lambda *_: None) ->
         raise OptionError(f"--out {config.out} already exists; remove it or choose another folder")
     corpora = find_corpora(config)
     check_files(config.links)
+    concat = concat or ConcatConfig()
+    lines = None
+    if concat.concat > 1:
+        if not config.train:
+            raise OptionError(f"--concat {concat.concat} has no effect without --train")
+        lines = TrainingLines(corpora["train"], config.max_pairs or None, concat.concat_documents)
     with atomic_folder(config.out) as folder:
-        _Preparation(config, folder, progress).run(corpora)
+        _Preparation(config, concat, lines, folder, progress).run(corpora)
     return open_prepared(config.out)
 
 
 class _Preparation:
     """One call of ``prepare``: the folder being written and what is known of it so far."""
 
-    def __init__(self, config: PreprocessConfig, folder: Path, progress: OnProgress) -> None:
+    def __init__(
+        self,
+        config: PreprocessConfig,
+        concat: ConcatConfig,
+        lines: TrainingLines | None,
+        folder: Path,
+        progress: OnProgress,
+    ) -> None:
         self.config = config
+        self.concat = concat
+        self.lines = lines  # to be joined, if any are
         self.folder = folder
         self.progress = progress
         self.splits: dict[str, Any] = {}
@@ -151,9 +171,8 @@ class _Preparation:
         """Write the words of the kept training pairs to the stores."""
         pairs = PairCount()
         setup = partial(Tokenise, tokenizers, self.rules)
-        chunks = read_chunks(corpora, self.config.max_pairs or None)
-        for chunk in ordered_map(setup, chunks, self.config.workers):
-            pairs.add(chunk)
+        for chunk in ordered_map(setup, self._train_chunks(corpora), self.config.workers):
+            self._add(chunk, pairs)
             for store, text, lengths in zip(stores, chunk.texts, chunk.lengths, strict=True):
                 store.append(text, lengths)
             self.progress("reading train", pairs.read)
@@ -161,6 +180,17 @@ class _Preparation:
             store.close()
         self._need_some(pairs, corpora)
         return pairs
+
+    def _train_chunks(self, corpora: list[Corpus]) -> Iterator[Lines]:
+        if self.lines is not None:
+            return self.lines.read()
+        return read_chunks(corpora, self.config.max_pairs or None)
+
+    def _add(self, chunk: Tokenised | EncodedText, pairs: PairCount) -> None:
+        """Count a chunk of training pairs."""
+        pairs.add(chunk)
+        if self.lines is not None:
+            self.lines.keep(chunk.kept)
 
     def _learn(
         self, stores: list[WordStore], learners: list[Learner | None], kept: int
@@ -192,6 +222,8 @@ class _Preparation:
         if not long or not len(dropped := np.unique(np.concatenate(long))):
             return
         pairs.drop("subwords", len(dropped))
+        if self.lines is not None:
+            self.lines.drop(dropped)
         for store in stores:
             store.drop(dropped)
 
@@ -226,23 +258,43 @@ class _Preparation:
                     writer.append(side, ids, lengths)
                     done += len(lengths)
                     self.progress(f"encoding train, {name}", done)
-        return writer.describe()
+            joined = self._write_joined(writer)
+        return {**writer.describe(), **joined}
+
+    def _write_joined(self, writer: SplitWriter) -> dict[str, Any]:
+        """Add samples of several sentences after the kept pairs; return their manifest entry."""
+        if self.lines is None:
+            return {}
+        concatenation = Concatenation(self.concat, self.pipeline)
+        samples = concatenation.join(self.lines.again(writer.written()))
+        setup = partial(Encode, self.folder / "pipeline", None)
+        done = 0
+        for chunk in ordered_map(setup, samples, self.config.workers):
+            for side in range(2):
+                writer.append(side, chunk.ids[side], chunk.lengths[side])
+            done += len(chunk.kept)
+            self.progress("joining train", done)
+        return {"concat": concatenation.describe()}
 
     def _encode(self, split: str, corpora: list[Corpus]) -> None:
         """Encode a split with the finished pipeline; valid and test keep all pairs and raw text."""
         training = split == "train"
-        chunks = read_chunks(corpora, (training and self.config.max_pairs) or None)
+        chunks = self._train_chunks(corpora) if training else read_chunks(corpora)
         setup = partial(Encode, self.folder / "pipeline", self.rules if training else None)
         pairs = PairCount()
         with SplitWriter(self.folder, split, self.pipeline) as writer:
             lines = chunks if training else self._keep_raw(split, chunks)
             for chunk in ordered_map(setup, lines, self.config.workers):
-                pairs.add(chunk)
+                if training:
+                    self._add(chunk, pairs)
+                else:
+                    pairs.add(chunk)
                 for side in range(2):
                     writer.append(side, chunk.ids[side], chunk.lengths[side])
                 self.progress(f"encoding {split}", pairs.read)
-        self._need_some(pairs, corpora)
-        self.splits[split] = {**pairs.describe(), **writer.describe()}
+            self._need_some(pairs, corpora)
+            joined = self._write_joined(writer) if training else {}
+        self.splits[split] = {**pairs.describe(), **writer.describe(), **joined}
 
     def _link(self, split: str, corpora: list[Corpus], files: list[Path]) -> None:
         """Write the links of a split's pairs, a file for each corpus."""
@@ -250,13 +302,10 @@ class _Preparation:
         setup = partial(Spread, self.folder / "pipeline", self.rules if training else None)
         lines = read_linked(corpora, files, (training and self.config.max_pairs) or None)
         dtype = id_type(max(about[side]["longest"] for side in SIDES))
-        pairs = links = 0
-        with StoreWriter(links_path(self.folder, split), dtype) as writer:
-            for chunk in ordered_map(setup, lines, self.config.workers):
-                writer.append(chunk.numbers, chunk.lengths)
-                pairs += len(chunk.lengths)
-                links += len(chunk.numbers) // 2
-                self.progress(f"linking {split}", pairs)
+        chunks = ordered_map(setup, lines, self.config.workers)
+        joined = about.get("concat", {}).get("samples", 0)
+        report = partial(self.progress, f"linking {split}")
+        links = write_links(chunks, joined, links_path(self.folder, split), dtype, report)
         about["links"] = {"dtype": dtype, "links": links}
 
     def _keep_raw(self, split: str, chunks: Iterable[Lines]) -> Iterator[Lines]:
@@ -283,7 +332,7 @@ class _Preparation:
         )
 
     def _write_manifest(self, corpora: dict[str, list[Corpus]]) -> None:
-        options = self.config.to_dict()
+        options = self.config.to_dict() | self.concat.to_dict()
         del options["out"], options["workers"]  # neither changes the content
         manifest = {
             "format": FORMAT,
@@ -297,7 +346,8 @@ class _Preparation:
             "inputs": {
                 split: [_describe_input(path, each.read) for each in given for path in each.files]
                 for split, given in corpora.items()
-            },
+            }
+            | self._documents(corpora["train"]),
             "files": {
                 path.relative_to(self.folder).as_posix(): _digest(path)
                 for path in sorted(self.folder.rglob("*"))
@@ -305,6 +355,12 @@ class _Preparation:
             },
         }
         write_json(self.folder / MANIFEST, manifest)
+
+    def _documents(self, corpora: list[Corpus]) -> dict[str, Any]:
+        """Return the entry of the files that name documents, if there are any."""
+        files = zip(self.concat.concat_documents, corpora, strict=False)
+        entries = [_describe_input(path, corpus.read) for path, corpus in files]
+        return {"documents": entries} if entries else {}
 
 
 def _load_like(folder: Path, config: PreprocessConfig) -> TextPipeline:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from nmtflex.corpus.filters import REASONS
 from nmtflex.corpus.passes import EncodedText, Tokenised
-from nmtflex.corpus.store import SIDES, StoreWriter, id_type
+from nmtflex.corpus.store import SIDES, StoreWriter, TokenStore, id_type
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
 
@@ -58,10 +58,8 @@ class SplitWriter:
         self._counts: list[dict[str, Any]] = [
             {"dtype": dtype, "tokens": 0, "longest": 0, "unknown": 0} for dtype in types
         ]
-        self._writers = [
-            StoreWriter(folder / f"{split}.{side}", dtype)
-            for side, dtype in zip(SIDES, types, strict=True)
-        ]
+        self._bases = [folder / f"{split}.{side}" for side in SIDES]
+        self._writers = list(map(StoreWriter, self._bases, types))
 
     def append(self, side: int, ids: npt.NDArray[Any], lengths: npt.ArrayLike) -> None:
         """Append sentences to one side: concatenated ids, and the number of ids in each."""
@@ -71,6 +69,15 @@ class SplitWriter:
         counts["longest"] = max(counts["longest"], int(lengths.max(initial=0)))
         counts["unknown"] += int(np.count_nonzero(ids == UNK_ID))
         self._writers[side].append(ids, lengths)
+
+    def written(self) -> list[TokenStore]:
+        """Return what was appended to each side so far."""
+        for writer in self._writers:
+            writer.flush()
+        return [
+            TokenStore(base, count["dtype"])
+            for base, count in zip(self._bases, self._counts, strict=True)
+        ]
 
     def describe(self) -> dict[str, Any]:
         """Return the manifest entry of each side; begin and end are not counted as tokens."""

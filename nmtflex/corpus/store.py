@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import weakref
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Self
@@ -65,6 +66,11 @@ class StoreWriter:
         ends = self._end + np.cumsum(np.asarray(lengths, "<i8"))
         self._offsets.write(ends.astype("<i8").tobytes())
         self._end = int(ends[-1]) if len(ends) else self._end
+
+    def flush(self) -> None:
+        """Let others read what was appended."""
+        self._tokens.flush()
+        self._offsets.flush()
 
     def close(self) -> None:
         """Flush and close the files."""
@@ -131,14 +137,24 @@ class TokenStore:
         Raises:
             DataError: A sentence ends before it starts.
         """
-        lengths = np.empty(len(self), np.int32)
+        lengths, first = np.empty(len(self), np.int32), 0
+        for block in self.blocks_of_lengths():
+            lengths[first : first + len(block)] = block
+            first += len(block)
+        return lengths
+
+    def blocks_of_lengths(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Yield the number of ids in each sentence, many sentences at a time.
+
+        Raises:
+            DataError: A sentence ends before it starts.
+        """
         for first in range(0, len(self), BLOCK):
             block = np.diff(self._offsets.read(first, min(BLOCK, len(self) - first) + 1))
             if block.min() < 0 or block.max() > LONGEST:
                 bad = int(np.flatnonzero((block < 0) | (block > LONGEST))[0])
                 raise self._damaged(f"are damaged at sentence {first + bad}")
-            lengths[first : first + len(block)] = block
-        return lengths
+            yield block
 
     def _damaged(self, what: str) -> DataError:
         return DataError(f"{self._base}.bin and .offsets {what}; prepare the folder again")
