@@ -155,15 +155,24 @@ class Batches:
             target_out[row, : len(y)] = y
             target_out[row, len(y)] = EOS_ID
         num_tokens = sum(len(target) + 1 for target in targets)
-        links = self._links(pairs, longest, source.shape[1]) if self.links else None
+        links = None
+        if self.links is not None:
+            found = self.read_links(self.links, pairs, (sources, targets))
+            links = _laid_out(found, longest, source.shape[1])
         return Batch(source, lengths, target_in, target_out, num_tokens, links)
 
-    def _links(self, pairs: Pairs, steps: int, positions: int) -> BatchLinks:
-        """Return the links of a batch padded to ``steps`` x ``positions``."""
-        stored = [self.links[int(pair)] for pair in pairs] if self.links else []
-        rows = np.repeat(np.arange(len(stored)), [len(links) for links in stored])
-        source, target = np.concatenate(stored).T
-        steps_of = rows * steps + target
-        counts = np.bincount(steps_of, minlength=1)
-        shares = (1 / counts[steps_of]).astype(np.float32)
-        return BatchLinks(steps_of * positions + source, shares, int(np.count_nonzero(counts)))
+    def read_links(
+        self, links: LinkStore, pairs: Pairs, sides: tuple[list[Sentence], list[Sentence]]
+    ) -> list[Ids]:
+        """Return the links [n, 2] of each pair, between the places of the sentences ``sides``."""
+        return [links[int(pair)] for pair in pairs]
+
+
+def _laid_out(links: Sequence[Ids], steps: int, positions: int) -> BatchLinks:
+    """Return the links of pairs in a batch padded to ``steps`` x ``positions``."""
+    rows = np.repeat(np.arange(len(links)), [len(own) for own in links])
+    source, target = np.concatenate(links).T
+    steps_of = rows * steps + target
+    counts = np.bincount(steps_of, minlength=1)
+    shares = (1 / counts[steps_of]).astype(np.float32)
+    return BatchLinks(steps_of * positions + source, shares, int(np.count_nonzero(counts)))

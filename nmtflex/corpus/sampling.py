@@ -15,9 +15,10 @@ from itertools import pairwise
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nmtflex.corpus.batches import Batches, Pairs, Sentence
-from nmtflex.corpus.store import SIDES, PreparedCorpus
+from nmtflex.corpus.store import SIDES, LinkStore, PreparedCorpus
 from nmtflex.errors import OptionError
 from nmtflex.text.pipeline import SidePipeline
 from nmtflex.text.vocabulary import UNK_ID
@@ -53,15 +54,42 @@ class Resegmenter(dict[Stored, Drawing]):
         ids = np.asarray(stored)
         if not len(ids) or (ids == UNK_ID).any():
             return stored
-        first = self._opens[ids]
-        first[1:] |= self._closes[ids[:-1]]
-        first[0] = True
-        bounds = [*np.flatnonzero(first).tolist(), len(ids)]
+        bounds = [*np.flatnonzero(self._first(ids)).tolist(), len(ids)]
         numbers = ids.tolist()
         found: list[int] = []
         for start, stop in pairwise(bounds):
             found += self[tuple(numbers[start:stop])](random)
         return found
+
+    def _first(self, ids: NDArray[np.integer]) -> NDArray[np.bool]:
+        """Return which subwords begin a word; there is at least one subword."""
+        first = self._opens[ids]
+        first[1:] |= self._closes[ids[:-1]]
+        first[0] = True
+        return first
+
+    def moved(
+        self, links: NDArray[np.int64], side: int, stored: Sentence, drawn: Sentence
+    ) -> NDArray[np.int64]:
+        """Return links with all subwords of a word that were drawn, in place of those stored.
+
+        Args:
+            links: [n, 2], with all stored subwords of a word.
+            side: Of the sentence: 0 source, 1 target.
+            stored: The sentence as it is stored.
+            drawn: As this object drew it.
+        """
+        before, after = np.asarray(stored), np.asarray(drawn)
+        if not len(links) or (before == UNK_ID).any():
+            return links
+        words = links.copy()
+        words[:, side] = (np.cumsum(self._first(before)) - 1)[links[:, side]]
+        words = np.unique(words, axis=0)
+        starts = np.append(np.flatnonzero(self._first(after)), len(after))
+        first, stop = starts[words[:, side]], starts[words[:, side] + 1]
+        spread = np.repeat(words, stop - first, axis=0)
+        spread[:, side] = np.concatenate([*map(np.arange, first, stop)])
+        return spread
 
     def __missing__(self, stored: Stored) -> Drawing:
         if len(self) >= CACHE_LIMIT:
@@ -123,18 +151,9 @@ def open_batches(
     sentences: int | None = None,
     linked: bool = False,
 ) -> Batches:
-    """Return the batches of the training pairs; see ``SampledBatches``.
-
-    Raises:
-        OptionError: Links are wanted between tokens that are drawn anew.
-    """
-    if linked and any(side is not None for side in sides):
-        raise OptionError(
-            "--guided-weight needs the stored segmentation, so it cannot be combined with "
-            "--subword-alpha or --bpe-dropout; leave one out"
-        )
+    """Return the batches of the training pairs, with links if wanted; see ``SampledBatches``."""
     if any(side is not None for side in sides):
-        return SampledBatches(corpus, sides, tokens, sentences)
+        return SampledBatches(corpus, sides, tokens, sentences, linked)
     stores = corpus.store("train", "source"), corpus.store("train", "target")
     return Batches(*stores, tokens, sentences, corpus.links("train") if linked else None)
 
@@ -147,6 +166,7 @@ class SampledBatches(Batches):
         sides: What draws each side's sentences; None leaves them as they are.
         tokens: As for ``Batches``, of the sentences as they are drawn.
         sentences: Likewise.
+        linked: Whether batches have links.
     """
 
     def __init__(
@@ -155,10 +175,10 @@ class SampledBatches(Batches):
         sides: Sequence[Resegmenter | None],
         tokens: int,
         sentences: int | None = None,
+        linked: bool = False,
     ) -> None:
-        super().__init__(
-            corpus.store("train", "source"), corpus.store("train", "target"), tokens, sentences
-        )
+        stores = corpus.store("train", "source"), corpus.store("train", "target")
+        super().__init__(*stores, tokens, sentences, corpus.links("train") if linked else None)
         self._sides = sides
         self._about = corpus.manifest["splits"]["train"]
         self._key = 0, 0
@@ -181,6 +201,18 @@ class SampledBatches(Batches):
             for side, found in enumerate(stored)
         )
         return sources, targets
+
+    def read_links(
+        self, links: LinkStore, pairs: Pairs, sides: tuple[list[Sentence], list[Sentence]]
+    ) -> list[NDArray[np.int64]]:
+        """Return the links of pairs, moved to the subwords that were drawn."""
+        found = super().read_links(links, pairs, sides)
+        stored = super().read(pairs)
+        for side, draw in enumerate(self._sides):
+            if draw is not None:
+                both = zip(found, stored[side], sides[side], strict=True)
+                found = [draw.moved(own, side, before, after) for own, before, after in both]
+        return found
 
     def _drawn(self, side: int, ids: Sentence, pair: int) -> Sentence:
         draw = self._sides[side]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from nmtflex.attention import Limits
-from nmtflex.config import LoopConfig
+from nmtflex.config import AttentionConfig, LoopConfig
 from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import OptionError
 from nmtflex.model.seq2seq import Loss, Seq2Seq
@@ -88,8 +88,16 @@ def alignment_loss(weights: Tensor, links: LinkInputs) -> Tensor:
     return -(links.shares.to(exact.dtype) * torch.log(chosen.clamp(min=LEAST))).sum()
 
 
-def open_guidance(config: LoopConfig, corpus: PreparedCorpus, model: Seq2Seq) -> Guidance | None:
+def open_guidance(
+    config: LoopConfig, corpus: PreparedCorpus, model: Seq2Seq, attention: AttentionConfig
+) -> Guidance | None:
     """Return what the options ask for; None without a weight.
+
+    Args:
+        config: The options.
+        corpus: With training data.
+        model: The one to train.
+        attention: Its mechanism, for messages.
 
     Raises:
         OptionError: The corpus has no links, or the model no such weights.
@@ -105,7 +113,7 @@ def open_guidance(config: LoopConfig, corpus: PreparedCorpus, model: Seq2Seq) ->
         )
     if not model.aligned:
         raise OptionError(
-            f"{flag} needs weights over source positions, and this attention mechanism has none"
+            f"{flag} needs weights over source positions, and the model has {attention.in_words()}"
         )
     asked = {"layer": config.guided_layer, "head": config.guided_head}
     for name, count in (("layer", model.attending_layers), ("head", model.heads)):

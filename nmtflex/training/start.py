@@ -97,7 +97,7 @@ def make_trainer(
     taus = options.train.threshold, options.train.train_threshold
     valid_tau, train_tau = (threshold_value(tau or "inf", data) for tau in taus)
     model, trained = _build(options, data, place, ranks)
-    guidance = open_guidance(options.train, corpus, model)
+    guidance = open_guidance(options.train, corpus, model, options.model.attention)
     if base is not None:
         load_weights(base.folder.best, model)
     config = settle_budget(options.train, model, corpus, ranks)

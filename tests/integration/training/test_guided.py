@@ -106,7 +106,7 @@ def test_what_guided_training_needs_is_said_in_a_line(command_line, run_command,
     guided = ("--guided-weight", 0.5)
     for arguments, values in (
         ((copying / "plain", *guided), ("--guided-weight 0.5", "plain", "--guided-alignment")),
-        ((data, *guided, "--attention", "none"), ("--guided-weight 0.5", "weights")),
+        ((data, *guided, "--attention", "none"), ("--guided-weight 0.5", "attention none")),
         ((data, *guided, "--guided-head", 3, *MODEL), ("--guided-head 3", "2")),
         ((data, "--guided-layer", 1), ("--guided-layer 1", "--guided-weight")),
     ):

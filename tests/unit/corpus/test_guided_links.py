@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nmtflex.corpus.batches import Batches
+from nmtflex.corpus.sampling import open_batches, resegmenters
 from nmtflex.corpus.store import open_prepared
 from nmtflex.errors import DataError, OptionError
 
@@ -182,3 +183,49 @@ def test_damaged_links_are_named(write, run, links):
     assert again[0].tolist() == [[1, 0]]
     with pytest.raises(DataError, match=r"train.links.*pair 1"):
         again[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bpe": 12},
+        {"bpe": 12, "target_tokenizer": "char"},  # the target is not sampled
+        {"sentencepiece": "17", "byte_fallback": False},
+    ],
+    ids=["bpe", "one side", "sentencepiece"],
+)
+def test_links_follow_the_words_to_sampled_subwords(write, run, links, options):
+    source = "lower lowest low\nnew lower wider\nlow low newer\n"
+    target = "widest new\nlowest\nnewer low\n"
+    line = "0-0 2-1 1-0\n1-0\n2-0\n"
+    corpus = run(
+        train=[write("train", source * 9, target * 9)],
+        guided_alignment=[links(line * 9)],
+        **options,
+    )
+    sampled = (0.3, 0.0) if "sentencepiece" in options else (None, 0.5)
+    batches = open_batches(corpus, resegmenters(corpus, *sampled), 10_000, linked=True)
+    batches.order(seed=1, epoch=2)
+    pairs = np.arange(27)
+    drawn = batches.read(pairs)
+    batch = batches.collate(pairs)
+    steps, positions = batch.target_in.shape[1], batch.source.shape[1]
+    found = set(batch.links.places.tolist())
+    sides = corpus.pipeline.source, corpus.pipeline.target
+    expected = set()
+    for row, text in enumerate(line.split("\n")[:3] * 9):
+        numbers = [
+            side.word_numbers([side.vocabulary.token(number) for number in own[row]])
+            for side, own in zip(sides, drawn, strict=True)
+        ]
+        for link in text.split():
+            one, other = map(int, link.split("-"))
+            expected |= {
+                (row * steps + t) * positions + s
+                for s, word in enumerate(numbers[0]) if word == one
+                for t, own in enumerate(numbers[1]) if own == other
+            }  # fmt: skip
+    assert found == expected
+    assert len(batch.links.places) == len(found)
+    stored = corpus.store("train", "source")
+    assert any(list(own) != stored[row].tolist() for row, own in enumerate(drawn[0]))

@@ -10,7 +10,7 @@ import torch
 from letters import small_model
 
 from nmtflex.attention import Limits
-from nmtflex.config import NoneConfig, TrainConfig
+from nmtflex.config import GlobalConfig, NoneConfig, TrainConfig
 from nmtflex.corpus.batches import Batches
 from nmtflex.corpus.store import LinkStore, StoreWriter
 from nmtflex.errors import OptionError
@@ -105,18 +105,20 @@ def config(**options: object) -> TrainConfig:
 
 
 def test_what_it_needs(corpus, model, linked, monkeypatch):
-    assert open_guidance(config(), corpus, model) is None
+    assert open_guidance(config(), corpus, model, GlobalConfig()) is None
     with pytest.raises(OptionError, match=r"--guided-weight 0.5 .*--guided-alignment"):
-        open_guidance(config(guided_weight=0.5), corpus, model)
+        open_guidance(config(guided_weight=0.5), corpus, model, GlobalConfig())
     monkeypatch.setattr(type(corpus), "links", lambda _self, _split: linked.links)
-    assert open_guidance(config(guided_weight=0.5), corpus, model) == Guidance(0.5)
+    assert open_guidance(config(guided_weight=0.5), corpus, model, GlobalConfig()) == Guidance(0.5)
     chosen = config(guided_weight=0.5, guided_layer=1, guided_head=1)
-    assert open_guidance(chosen, corpus, model) == Guidance(0.5, 0, 0)
+    assert open_guidance(chosen, corpus, model, GlobalConfig()) == Guidance(0.5, 0, 0)
     for name in ("layer", "head"):
         with pytest.raises(OptionError, match=f"--guided-{name} 2: the largest is 1"):
-            open_guidance(config(guided_weight=0.5, **{f"guided_{name}": 2}), corpus, model)
+            open_guidance(
+                config(guided_weight=0.5, **{f"guided_{name}": 2}), corpus, model, GlobalConfig()
+            )
         with pytest.raises(OptionError, match=f"--guided-{name} 1 .*--guided-weight"):
             config(**{f"guided_{name}": 1})
     blind = build_model(small_model(attention=NoneConfig()), 20, 20, 8)
-    with pytest.raises(OptionError, match=r"--guided-weight 0.5 needs weights"):
-        open_guidance(config(guided_weight=0.5), corpus, blind)
+    with pytest.raises(OptionError, match=r"--guided-weight 0.5 needs weights .*attention none"):
+        open_guidance(config(guided_weight=0.5), corpus, blind, NoneConfig())

@@ -25,7 +25,7 @@ def test_the_header_is_what_other_tools_read(folder):
         pass
     assert folder.metrics.read_text().strip() == (
         "update,epoch,seconds,target_tokens,split,loss,perplexity,bleu,learning_rate,"
-        "gradient_norm,gate_mean,cps"
+        "gradient_norm,gate_mean,cps,alignment_loss"
     )
 
 
