@@ -85,7 +85,7 @@ class GateFigure(SentenceFigure):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FocusFigure(SentenceFigure):
-    """The focus and window of flexible or local attention by step."""
+    """The focus and window of flexible, local or monotonic attention by step."""
 
     kind: ClassVar[str] = "focus"
 
