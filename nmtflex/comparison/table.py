@@ -104,7 +104,7 @@ def columns_of(rows: Sequence[Row]) -> list[Column]:
         Column("µs a token", lambda row: _times(row.speed["microseconds"])),
         Column("of attention", lambda row: _times(row.speed["attention_microseconds"])),
         Column("bytes a sentence", lambda row: f"{row.speed['memory_bytes']:,}"),
-        Column("AER", lambda row: _number(row.mean("aer"), 4)),
+        Column("AER", lambda row: _number(row.mean("aer"))),
         Column("tau", lambda row: ", ".join(dict.fromkeys(row.taus))),
     ]
     return [column for column in known if any(map(column.cell, rows))]

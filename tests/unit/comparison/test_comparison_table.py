@@ -60,13 +60,13 @@ def test_the_cells_of_one_seed():
 
 
 def test_columns_that_only_some_rows_fill():
-    first = row("a", scored(30.0, 1.0, tau=0.5, aer=0.25), scored(32.0, 1.0, tau="inf", aer=0.35))
+    first = row("a", scored(30.0, 1.0, tau=0.5, aer=25.0), scored(32.0, 1.0, tau="inf", aer=35.0))
     memory = {"encoding_computations": 64.0, "cps_total": 16.0}
     other = row("b", scored(20.0, 1.0, **memory), scored(20.0, 1.0, **memory), attention=None)
     found = cells(first, other)
     assert found["BLEU of the seeds"] == ["30.00 to 32.00", "20.00 to 20.00"]
     assert found["tau"] == ["0.5, inf", ""]
-    assert found["AER"] == ["0.3000", ""]
+    assert found["AER"] == ["30.00", ""]
     assert found["scores in encoding"] == ["", "64.00"]
     assert found["CPS, total"] == ["", "16.00"]
     assert found["of attention"] == ["20.0 (10.0 to 40.0)", ""]
