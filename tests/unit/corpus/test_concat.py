@@ -231,3 +231,14 @@ def test_files_of_documents_that_do_not_fit(make, tmp_path):
 def test_options_without_effect(options, message):
     with pytest.raises(OptionError, match=message):
         ConcatConfig(**options)
+
+
+def test_joined_samples_have_no_links(make, tmp_path):
+    links = tmp_path / "links"
+    links.write_text("0-0 1-1\n" * 40)
+    corpus = make(words(40), concat=3, guided_alignment=[links])
+    single, joined = lines_of(corpus)
+    found = corpus.links("train")
+    assert [found[pair].tolist() for pair in range(len(single))] == [[[0, 0], [1, 1]]] * 40
+    assert joined
+    assert all(not len(found[40 + place]) for place in range(len(joined)))

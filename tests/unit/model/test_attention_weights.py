@@ -7,13 +7,17 @@ import torch
 
 from nmtflex.attention import Limits
 from nmtflex.config import (
+    AbcConfig,
     AttentionConfig,
     FlexibleConfig,
     GlobalConfig,
     LocalMConfig,
     LocalPConfig,
     MemoryConfig,
+    MochaConfig,
     ModelConfig,
+    MonotonicConfig,
+    RfaConfig,
 )
 from nmtflex.model.build import build_model
 from nmtflex.model.seq2seq import Loss, Seq2Seq
@@ -27,7 +31,11 @@ MECHANISMS = [
     LocalPConfig(window=1),
     MemoryConfig(K=3),
     MemoryConfig(K=3, encoder_scoring="softmax", decoder_scoring="sigmoid"),
+    AbcConfig(K=3),
+    RfaConfig(features=4, feature_map="fourier"),
+    RfaConfig(features=4, feature_map="positive"),
 ]
+SCANS = [MonotonicConfig(), MochaConfig(chunk=2)]  # they stop hard in evaluation: no gradient
 LAYERED = {"encoder_size": 8, "decoder_size": 8, "decoder_layers": 2, "decoder_heads": 2}
 DECODERS = [
     {"decoder": "bahdanau"},
@@ -88,7 +96,7 @@ def agree(model: Seq2Seq, limits: Limits) -> None:
         assert (found[:, len(source) :] == 0).all()
 
 
-@pytest.mark.parametrize("attention", MECHANISMS, ids=lambda config: config.kind)
+@pytest.mark.parametrize("attention", [*MECHANISMS, *SCANS], ids=lambda config: config.kind)
 @pytest.mark.parametrize("options", DECODERS, ids=lambda options: options["decoder"])
 def test_of_every_mechanism_in_every_decoder(attention, options):
     agree(build(attention, **options), Limits())
@@ -99,8 +107,15 @@ def test_of_a_layer_and_a_head(limits):
     agree(build(FlexibleConfig(), **DECODERS[-1]), limits)
 
 
-def test_under_a_threshold():
-    agree(build(FlexibleConfig()), Limits(tau=0.3))
+@pytest.mark.parametrize("remainder", [False, True])
+def test_under_a_threshold(remainder):
+    agree(build(FlexibleConfig(remainder=remainder)), Limits(tau=0.3))
+
+
+@pytest.mark.parametrize("attention", [FlexibleConfig(), MemoryConfig(K=3)], ids=str)
+@pytest.mark.parametrize("options", DECODERS, ids=lambda options: options["decoder"])
+def test_of_steps_that_mix_in_the_last_context(attention, options):
+    agree(build(attention, attend_every="gate", **options), Limits())
 
 
 @pytest.mark.parametrize("attention", MECHANISMS, ids=lambda config: config.kind)
