@@ -82,10 +82,11 @@ def mean_length(subject: Subject) -> int:
 
 
 def source_bytes(model: Seq2Seq, length: int) -> int:
-    """Return the bytes that attention keeps of one source while it is translated.
+    """Return the bytes that are kept of one source while it is translated.
 
-    They are those of the tensors that ``Attention.prepare`` makes, in all heads and attending
-    layers; what is there twice counts once. Weights, and what grows with the target, do not count.
+    They are those of the decoder's memory: what ``Attention.prepare`` makes, in all heads and
+    attending layers, or the source's summary where SSRU or transformer layers have no attention.
+    What is there twice counts once. Weights, and what grows with the target, do not count.
 
     Args:
         model: Ready to decode.
