@@ -192,8 +192,8 @@ ATTENTION = [
     ),
     Mutant(
         SEARCH,
-        "[config.max_length or 3 * len(ids) + 20 for ids in sources]",
-        "[config.max_length or 3 * max(map(len, sources)) + 20 for ids in sources]",
+        "[config.longest_output(len(ids)) for ids in sources]",
+        "[config.longest_output(max(map(len, sources))) for ids in sources]",
         "the longest output depends on the other sentences of the batch",
         "tests/unit/decoding/test_search.py",
     ),

@@ -275,10 +275,10 @@ MODEL = [
         ORACLE,
     ),
     Mutant(
-        "nmtflex/model/inference.py",
-        "embedded = embedding(torch.arange(model.target_size, device=model.device))",
-        "embedded = embedding.weight",
-        "the word table of a model made ready leaves the embeddings' scale out",
+        "nmtflex/model/seq2seq.py",
+        "return self.decoder.words(self.target_embedding(tokens))",
+        "return self.decoder.words(self.target_embedding.weight[tokens])",
+        "a step leaves the embeddings' scale out",
         ORACLE,
     ),
     Mutant(

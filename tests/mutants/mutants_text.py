@@ -66,8 +66,8 @@ TEXT = [
     ),
     Mutant(
         "nmtflex/text/pipeline.py",
-        "found += [(first[0], last[1])] * count",
-        "found += [(first[0], first[1])] * count",
+        "found += [(spans[start][0], spans[stop - 1][1])] * (stop - start)",
+        "found += [(spans[start][0], spans[start][1])] * (stop - start)",
         "an unknown word is replaced by the first piece of its source word",
         "tests/unit/text/test_unknown.py",
     ),
