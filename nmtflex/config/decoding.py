@@ -83,7 +83,8 @@ class SearchConfig(Config):
         int,
         Opt(
             "Longest source in tokens. The rest of a longer line is not translated, and a warning "
-            "says so; 0 for no limit. Time and memory grow with the length.",
+            "says so; --split sentences splits it instead. 0 for no limit. Time and memory grow "
+            "with the length.",
             ge=0,
             le=1_000_000,
         ),

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nmtflex.config import ConcatConfig
+from nmtflex.corpus.filters import Mask
 from nmtflex.corpus.inputs import CHUNK, Corpus, Lines, read_numbered
 from nmtflex.corpus.readers import read_lines
 from nmtflex.corpus.store import TokenStore
@@ -29,8 +30,6 @@ from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.visible import counted
 
 SHUFFLED = 100_000  # pairs
-
-Mask = npt.NDArray[np.bool]
 
 
 class Pair(NamedTuple):

@@ -57,6 +57,7 @@ class ParagraphSplitter:
         joined = [paragraph.lead]
         parts = zip(paragraph.units, translations, paragraph.spaces, strict=True)
         for place, (unit, text, space) in enumerate(parts, start=1):
+            text = text.strip()
             inside = place < len(paragraph.units)
             if inside and space == self._source.usual_space(unit):
                 space = self._pipeline.target.usual_space(text)

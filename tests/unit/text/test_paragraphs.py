@@ -98,6 +98,7 @@ def test_any_length_ends(word):
         ("猫。\u3000犬。\r", ["A.", "B."], "A.\u3000B.\r"),
         ("One. 猫。Two.", ["No.", "犬。", "Yes."], "No. 犬。Yes."),
         ("A.", [""], ""),
+        ("One.\tTwo. ", [" 猫。 ", "犬。\u3000"], "猫。\t犬。 "),
     ],
 )
 def test_usual_spaces_are_those_of_the_target(line, texts, joined):
