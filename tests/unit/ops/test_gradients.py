@@ -32,7 +32,7 @@ def test_gradcheck(chosen, rows, additive, damped):
     assert torch.autograd.gradcheck(results, problem.learnt())
 
 
-@pytest.mark.parametrize("result", ["context", "focus"])
+@pytest.mark.parametrize("result", ["context", "focus", "log_sum"])
 def test_gradient_of_one_result_alone(result):
     grads = []
     for implementation in (reference, cpu):
