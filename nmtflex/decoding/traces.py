@@ -88,9 +88,11 @@ def _of_sentence(steps: Sequence[Trace], row: int, source_length: int) -> Senten
     """Take a sentence's rows out of the traces of its steps."""
     each = [step.computed if step.each is None else step.each for step in steps]
     computed = np.stack([_numbers(part[row]) for part in each])
-    # A step that computes nothing takes the last context again, and shows what that looked at.
-    places = np.where(computed > 0, np.arange(len(steps)), 0)
-    looked = np.maximum.accumulate(places)
+    looked = np.arange(len(steps))
+    if steps[0].gate is not None:
+        # With a gate, a step that computes nothing takes the last context again, and shows what
+        # that looked at. Without one it is a scan past the end, which looks at nothing.
+        looked = np.maximum.accumulate(np.where(computed > 0, looked, 0))
 
     def over_steps(name: str) -> Numbers | None:
         parts = [getattr(step, name) for step in steps]

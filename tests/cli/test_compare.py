@@ -188,7 +188,7 @@ def test_every_mechanism_can_be_an_entry(dry, kind):
         ("epochs = 3", "preset = 'smal'", "[train]: preset must be one of base, small, tiny, "),
         ("dropout = 0.5", "dropout = 2", "[entries.local, small]: --dropout must be less than 1"),
         ("dropout = 0.5", "droput = 2", "unknown option 'droput'; did you mean dropout"),
-        ("dropout = 0.5", "K = 2", "--K belongs to --attention memory"),
+        ("dropout = 0.5", "K = 2", "--K belongs to --attention abc and memory"),
         ("dropout = 0.5", "from = 'gobal'", "from = 'gobal' must name an entry above"),
         ("dropout = 0.5", "from = 'global'", "'attention' has no effect on an entry with runs of"),
         ("dropout = 0.5", "eval.beams = 2", "[entries.local, small.eval]: unknown option 'beams'"),

@@ -241,7 +241,7 @@ def test_models_train_and_step_alike(decoder, encoder, below):
     source, lengths = torch.tensor([[4, 5, 6], [7, 8, 0]]), torch.tensor([3, 2])
     words = torch.tensor([[2, 5, 6, 7], [2, 4, 4, 8]])
     memory, state = model.encode(source, lengths, Limits(reuse=below))
-    outputs, gates = model.decoder.sequence(memory, state, model.target_embedding(words))
+    outputs, gates, _ = model.decoder.sequence(memory, state, model.target_embedding(words))
     memory, state = model.encode(source, lengths, Limits(reuse=below))
     for t in range(4):
         step = model.step(memory, torch.arange(2), state, words[:, t], trace=True)
@@ -282,7 +282,7 @@ def test_finetuning_rewards_steps_that_do_not_attend():
         torch.tensor([[5, 6, 3], [4, 3, 0]]),
     )
     memory, state = model.encode(source, lengths)
-    _, gates = model.decoder.sequence(memory, state, model.target_embedding(target_in))
+    _, gates, _ = model.decoder.sequence(memory, state, model.target_embedding(target_in))
     mean = gates[0].mean() + gates[1, :2].mean()
     plain, less = (
         model.loss(source, lengths, target_in, target_out, beta=beta) for beta in (0.0, 0.3)

@@ -34,13 +34,14 @@ def test_a_softmax_of_scores_far_from_0(implementation, additive, dtype, far):
             query=torch.cat([problem.query, far * torch.ones(len(problem.query), 1)], 1).to(dtype),
             keys=torch.cat([problem.keys, ones], 2),
         )
-    contexts, focuses, weights = by_hand(problem)
+    contexts, focuses, weights, log_sums = by_hand(problem)
     found = problem.attend(IMPLEMENTATIONS[implementation])
     # A score of 2000 in float32 has steps of 1e-4.
     tolerance = 10 * FORMATS[dtype] if dtype == torch.float32 else 1e-10
     np.testing.assert_allclose(found.context, contexts, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(found.focus, focuses, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(found.weights, weights, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(found.log_sum, log_sums, rtol=tolerance, atol=tolerance)
 
 
 def logits_far_away(far: float, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
