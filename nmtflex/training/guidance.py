@@ -34,8 +34,8 @@ class LinkInputs(NamedTuple):
 class Guidance:
     """Adds an alignment loss to the loss of words.
 
-    Chen, Matusov, Khadivi and Peter (2016), https://arxiv.org/abs/1607.01628, in cross-entropy, with links
-    A whose rows sum to 1::
+    Chen, Matusov, Khadivi and Peter (2016), https://arxiv.org/abs/1607.01628, in cross-entropy,
+    with links A whose rows sum to 1::
 
         G = - sum over target tokens t and source tokens s of A[t, s] log a[t, s]
 
