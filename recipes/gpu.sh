@@ -25,11 +25,11 @@ for part in $PARTS; do
 done
 mkdir -p "$OUT"
 if small; then
-  pairs=2000 types=500 updates=${UPDATES:-3} WARMUP=1 quick=(--quick) presets="tiny"
+  pairs=2000 valid=100 types=500 updates=${UPDATES:-3} WARMUP=1 quick=(--quick) presets="tiny"
   copies=(--embedding-size 32 --encoder-size 32 --decoder-size 32 --updates 4)
   length=10 beams="1 5" tests="tests/unit/ops/test_ssru_cuda.py"
 else
-  pairs=200000 types=40000 updates=${UPDATES:-200} quick=() presets="yardstick base"
+  pairs=200000 valid=1000 types=40000 updates=${UPDATES:-200} quick=() presets="yardstick base"
   copies=(--embedding-size 256 --encoder-size 256 --decoder-size 256 --dropout 0.2
     --encoder-layers 2 --decoder-layers 2 --updates 200000)
   length=100 beams="1 5 20" tests=$(cd "$RECIPES/.." && echo tests/unit/ops/test_*cuda*.py)
@@ -48,7 +48,8 @@ if wants kernels; then
 fi
 
 if wants training || wants decoding; then
-  step "$OUT/gpu.zipf" generate zipf --types $types --train $pairs --seed 1 --out "$OUT/gpu.zipf"
+  step "$OUT/gpu.zipf" generate zipf --types $types --train $pairs --valid $valid --seed 1 \
+    --out "$OUT/gpu.zipf"
   prepare gpu.prepared --source-lang src --target-lang tgt --train "$OUT/gpu.zipf/train" \
     --valid "$OUT/gpu.zipf/valid" --source-vocabulary 20000 --target-vocabulary 20000
 fi
