@@ -155,12 +155,11 @@ def _score_run(
 ) -> tuple[Text, Evaluation, dict[str, Any]]:
     """Return a run's translations, its scores and other facts."""
     from nmtflex.corpus.writers import packed
-    from nmtflex.decoding.translator import WARM_UP
     from nmtflex.evaluation.run_scores import evaluate_run
 
     alignment = _alignment(opened, data, config)
     if config.compared:  # so that one-time loading does not count for the first run
-        opened.translator.translate(data.sources[:WARM_UP])
+        opened.translator.warm_up(data.sources)
     begin = time.perf_counter()
     evaluation, output = evaluate_run(opened.translator, scorer, data.sources)
     seconds = time.perf_counter() - begin

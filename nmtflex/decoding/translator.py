@@ -97,6 +97,14 @@ class Translator:
             )
         return [translation.text for translation in best]
 
+    def warm_up(self, lines: Sequence[str]) -> None:
+        """Translate a few lines, so that one-time loading is over when a clock starts.
+
+        Args:
+            lines: Raw lines, of which the first 64 are translated.
+        """
+        self.n_best(lines[:WARM_UP], 1)
+
     def n_best(
         self,
         lines: Iterable[str],

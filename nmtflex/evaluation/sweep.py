@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from nmtflex.config import ScoreConfig
-from nmtflex.decoding.translator import WARM_UP, Translator
+from nmtflex.decoding.translator import Translator
 from nmtflex.evaluation.run_scores import evaluate_run, run_scorer
 from nmtflex.files import csv_text
 
@@ -52,7 +52,7 @@ def sweep(
         RunError: The model is broken.
     """
     unlimited = translator_at(math.inf)
-    unlimited.translate(sources[:WARM_UP])
+    unlimited.warm_up(sources)
     target = unlimited.pipeline.target
     config = ScoreConfig(ribes=all(target.words(line) for line in references))
     scorer = run_scorer(target, "the references", references, config)

@@ -18,7 +18,6 @@ from nmtflex.config import Decoding, ScoreConfig, ShownConfig
 from nmtflex.decoding.opening import Opened
 from nmtflex.decoding.traces import Numbers, SentenceTrace
 from nmtflex.decoding.translation import Translation
-from nmtflex.decoding.translator import WARM_UP
 from nmtflex.evaluation.run_scores import (
     run_scorer,
     score_translated,
@@ -131,7 +130,7 @@ def _of_run(
     file = str(split_files(run.folder.raw, wanted.split)[1])
     scores = with_model(wanted.scores, run.folder)
     scorer = run_scorer(translator.pipeline.target, file, references, scores)
-    translator.translate(sources[:WARM_UP])
+    translator.warm_up(sources)
     with Stopwatch(run.model) as clock:
         translated = translate_lines(translator, sources)
     evaluation, output = score_translated(scorer, translated)
