@@ -25,11 +25,12 @@ for part in $PARTS; do
 done
 mkdir -p "$OUT"
 if small; then
-  pairs=2000 valid=100 types=500 updates=${UPDATES:-3} WARMUP=1 quick=(--quick) presets="tiny"
+  pairs=2000 valid=100 types=500 updates=${UPDATES:-3} WARMUP=1 quick=(--quick) presets="tiny" every=1
   copies=(--embedding-size 32 --encoder-size 32 --decoder-size 32 --updates 4)
   length=10 beams="1 5" tests="tests/unit/ops/test_ssru_cuda.py"
 else
   pairs=200000 valid=1000 types=40000 updates=${UPDATES:-200} quick=() presets="yardstick base"
+  every=20
   copies=(--embedding-size 256 --encoder-size 256 --decoder-size 256 --dropout 0.2
     --encoder-layers 2 --decoder-layers 2 --updates 200000)
   length=100 beams="1 5 20" tests=$(cd "$RECIPES/.." && echo tests/unit/ops/test_*cuda*.py)
@@ -60,7 +61,7 @@ for preset in $presets; do
     runs+=("$run")
     ! wants training || step "$OUT/$run" train "$OUT/gpu.prepared" --run "$OUT/$run" \
       --preset "$preset" --tie-embeddings target --accumulate 1 --schedule constant --warmup 0 --updates $total --validate-every $total \
-      --valid-beam 1 --log-every 20 --device "$DEVICE" --dtype $dtype
+      --valid-beam 1 --log-every $every --device "$DEVICE" --dtype $dtype
     for beam in $beams; do
       ! wants decoding || step --stdout "$OUT/$run.beam$beam.json" bench "$OUT/$run" --split valid \
         --beam "$beam" --repeats 3 --max-length 40 --device "$DEVICE" --dtype $dtype --json
