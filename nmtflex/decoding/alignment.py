@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from nmtflex.decoding.links import sum_pieces
+from nmtflex.decoding.links import sum_subwords
 from nmtflex.decoding.traces import most_attended
 from nmtflex.decoding.translation import Translation
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
@@ -38,12 +36,8 @@ def align(pipeline: TextPipeline, line: str, translation: Translation) -> Alignm
     weights = translation.trace.weights
     if weights is None:
         raise ValueError(f"no weights to align {translation.text!r} by")
-    rows = pipeline.target.word_starts(translation.tokens)
-    columns = pipeline.source.word_starts(pipeline.source.segment(line))
-    steps = weights[: len(translation.tokens)]
-    attended = most_attended(sum_pieces(sum_pieces(steps, columns, 1), rows, 0))
-    if translation.cuts:
-        attended = np.repeat(attended, translation.cuts)
+    by_word = sum_subwords(pipeline, line, translation.tokens, weights, translation.cuts)
+    attended = most_attended(by_word)
     return Alignment(_words(pipeline.source, line), translation.words, attended.tolist())
 
 

@@ -43,13 +43,10 @@ def attended_words(
     source, target = pipeline.source, pipeline.target
     if weights is None or not len(tokens):
         return []
-    pieces = source.segment(line)
-    by_word = sum_pieces(weights[: len(tokens)], target.word_starts(tokens), 0)
-    by_word = sum_pieces(by_word, source.word_starts(pieces), 1)
-    if cuts:
-        by_word = np.repeat(by_word, cuts, axis=0)
+    by_word = sum_subwords(pipeline, line, tokens, weights, cuts)
     by_word = _sum_words(by_word, target.tokenizer.word_numbers(words))
-    by_word = _sum_words(by_word.T, source.tokenizer.word_numbers(source.join(pieces))).T
+    numbers = source.tokenizer.word_numbers(source.join(source.segment(line)))
+    by_word = _sum_words(by_word.T, numbers).T
     return most_attended(by_word).tolist() if by_word.size else []
 
 
@@ -80,9 +77,30 @@ def align_pairs(
     return found
 
 
-def sum_pieces(weights: Numbers, starts: Sequence[int], axis: int) -> Numbers:
-    """Sum weights over the subwords of each word, which begins at ``starts``."""
-    return np.add.reduceat(weights, starts, axis=axis)
+def sum_subwords(
+    pipeline: TextPipeline,
+    line: str,
+    tokens: Sequence[str],
+    weights: Numbers,
+    cuts: Sequence[int] = (),
+) -> Numbers:
+    """Return attention weights between words, summed over the subwords of either.
+
+    Args:
+        pipeline: The model's.
+        line: The raw source.
+        tokens: The target's T tokens, at least one.
+        weights: [T or more, S].
+        cuts: How many words each target word became; empty if each became one.
+
+    Returns:
+        [words of the target, after ``cuts``; words of the source].
+    """
+    rows = pipeline.target.word_starts(tokens)
+    columns = pipeline.source.word_starts(pipeline.source.segment(line))
+    found = np.add.reduceat(weights[: len(tokens)], rows, axis=0)
+    found = np.add.reduceat(found, columns, axis=1)
+    return np.repeat(found, cuts, axis=0) if cuts else found
 
 
 def _sum_words(weights: Numbers, numbers: Sequence[int]) -> Numbers:

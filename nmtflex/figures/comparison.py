@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nmtflex.comparison.table import Row
-from nmtflex.figures.style import canvas, head, legend, legend_label, line_style, look
+from nmtflex.figures.style import canvas, head, legend, legend_label, line_style, look, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LEFT = 0.03  # of the largest value: room for the marker of a zero
 FEW = 8  # times the smallest value, up to which an axis is linear
 
 
@@ -39,8 +38,8 @@ def comparison(rows: Sequence[Row], caption: str) -> Figure:
     quality.set_ylabel("BLEU")
     time.set_xlabel("microseconds a target token")
     counts = [cps for row in rows if (cps := row.mean("cps")) is not None]
-    _scale(quality, counts)
-    _scale(time, [row.speed["microseconds"]["median"] for row in rows])
+    scale(quality, counts, FEW)
+    scale(time, [row.speed["microseconds"]["median"] for row in rows], FEW)
     for axes in (quality, time):
         axes.margins(y=0.12)
         axes.grid(alpha=0.3)
@@ -70,12 +69,3 @@ def _point(
     if len(row.seeds) > 1:
         each = [one["bleu"] for one in row.seeds]
         axes.plot([x] * len(each), each, ".", color=style["color"], markersize=3, alpha=0.6)
-
-
-def _scale(axes: Axes, values: Sequence[float]) -> None:
-    """Let an axis begin at 0, or be logarithmic if values lie far apart and none is 0."""
-    if values and min(values) > 0 and max(values) > FEW * min(values):
-        axes.set_xscale("log")
-    else:
-        axes.set_xlim(left=-LEFT * max(values, default=1) if 0 in values else 0)
-    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nmtflex.bench.decoding import Measured
-from nmtflex.figures.style import canvas, head, legend, legend_label, line_style, look
+from nmtflex.figures.style import canvas, head, legend, legend_label, line_style, look, scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,11 +36,7 @@ def speed(measured: Sequence[Measured], caption: str) -> Figure:
             capsize=2,
             **line_style(number),
         )
-    medians = [one.tokens_per_second[1] for one in measured]
-    if max(medians) > FEW * min(medians):
-        axes.set_xscale("log")
-    else:
-        axes.set_xlim(left=0)
+    scale(axes, [one.tokens_per_second[1] for one in measured], FEW)
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.set_xlabel("target tokens a second")
     axes.set_ylabel("BLEU")

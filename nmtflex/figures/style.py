@@ -25,6 +25,7 @@ MARKERS = "osD^vPX*"  # with seven colours, 56 different lines
 GREY, PALE = "#555555", "#dddddd"
 
 TEXT = 9.0  # points
+LEFT = 0.03  # of the largest value: room for the marker of a zero
 CELL = 0.27  # inches a token along an axis
 LONGEST_SIDE = 40.0  # inches; beyond it cells and labels shrink
 LONGEST_LABEL = 28  # characters of a token
@@ -103,6 +104,20 @@ def legend(figure: Figure, panels: Iterable[Axes]) -> None:
         width + 0.5 + max(map(inches, lines), default=0.0), max(height, 0.7 + 0.2 * len(lines))
     )
     figure.legend(list(named.values()), names, loc="outside right upper")
+
+
+def scale(axes: Axes, values: Sequence[float], few: float) -> None:
+    """Let the x axis begin at 0, or be logarithmic if values lie far apart and none is 0.
+
+    Args:
+        axes: The panel.
+        values: What it shows, none of them negative.
+        few: Times the smallest value, up to which the axis is linear.
+    """
+    if values and min(values) > 0 and max(values) > few * min(values):
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(left=-LEFT * max(values, default=1) if 0 in values else 0)
 
 
 def side(count: int, least: float = 0.0) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nmtflex.ops.arrays import Array, Whole
 from nmtflex.ops.compiled import SUMS, compiled, entry
-from nmtflex.ops.elementary import exp
+from nmtflex.ops.recurrent.ssru_loops import step
 
 Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
@@ -110,7 +110,7 @@ def rescale_relu(
         for m in range(shares[share], shares[share + 1]):
             _rescale(products[m], row_scales[m], column_scales, bias, hidden)
             for j in range(hidden.shape[0]):
-                hidden[j] = hidden[j] if hidden[j] > 0 or hidden[j] != hidden[j] else 0
+                hidden[j] = _relu(hidden[j])
             scales[m] = _quantize(hidden, whole[m])
 
 
@@ -137,11 +137,14 @@ def rescale_ssru(
         rows: [M, D]; relu of the new state is added to it.
         shares: Of the threads.
     """
+    size = bias.shape[0]
     for share in prange(shares.shape[0] - 1):
         both = np.empty_like(column_scales)
         for m in range(shares[share], shares[share + 1]):
-            _rescale(products[m], row_scales[m], column_scales, bias[:0], both)
-            _ssru(both, bias, before[m], after[m], rows[m])
+            _rescale(products[m], row_scales[m], column_scales, bias, both)
+            step(both[:size], both[size:], before[m], after[m])
+            for j in range(size):
+                rows[m, j] += _relu(after[m, j])
 
 
 @compiled(**SUMS)
@@ -179,7 +182,7 @@ def _layer_norm(row: Array, weight: Array, bias: Array, eps: float, normal: Arra
 
 @compiled(**SUMS)
 def _rescale(products: Int32, scale: float, scales: Array, bias: Array, row: Array) -> None:
-    """Write products [C] in the scales of their row and columns, plus the bias if there is one."""
+    """Write products [C] in the scales of row and columns; the first ones get the bias added."""
     for j in range(row.shape[0]):
         row[j] = row.dtype.type(products[j]) * (scale * scales[j])
     for j in range(bias.shape[0]):
@@ -187,11 +190,6 @@ def _rescale(products: Int32, scale: float, scales: Array, bias: Array, row: Arr
 
 
 @compiled(**SUMS)
-def _ssru(both: Array, bias: Array, before: Array, after: Array, row: Array) -> None:
-    """Advance a row [D] by the gate and the input in ``both`` [2 D]."""
-    one = bias.dtype.type(1)
-    for j in range(bias.shape[0]):
-        forget = one / (one + exp(-(both[j] + bias[j])))
-        candidate = both[bias.shape[0] + j]
-        after[j] = candidate + forget * (before[j] - candidate)
-        row[j] += after[j] if after[j] > 0 or after[j] != after[j] else 0
+def _relu(x: float) -> float:
+    """Return x where it is positive or NaN, else 0."""
+    return x if x > 0 or x != x else type(x)(0)

@@ -37,12 +37,13 @@ def ssru(gates: Array, candidates: Array, before: Array, c: Array, shares: Whole
         for row in range(shares[share], shares[share + 1]):
             last = before[row]
             for t in range(gates.shape[1]):
-                _step(gates[row, t], candidates[row, t], last, c[row, t])
+                step(gates[row, t], candidates[row, t], last, c[row, t])
                 last = c[row, t]
 
 
 @compiled(**SUMS)
-def _step(gates: Array, candidates: Array, last: Array, c: Array) -> None:
+def step(gates: Array, candidates: Array, last: Array, c: Array) -> None:
+    """Advance an SSRU of D units by one step: from ``last`` to ``c``, all [D]."""
     one = c.dtype.type(1)
     for d in range(c.shape[0]):
         f = sigmoid(gates[d])
