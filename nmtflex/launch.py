@@ -6,11 +6,14 @@ A plain start is one process: none of them is set.
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nmtflex.errors import OptionError
 
+PATIENCE = 60.0  # seconds that a process gives another to report an error
 SHARED = ("train", "finetune", "translate", "decode")  # the commands that several processes share
 
 
@@ -69,6 +72,9 @@ class Speaker:
 
     Until the processes are connected, all fail alike, and the first one of each machine reports.
     After that the first one to fail does: the others fail because of it.
+
+    The others wait: a launcher ends all processes once one has failed, so one that exits before
+    the report would keep it from being printed.
     """
 
     claim: Callable[[], bool] | None = None  # set by ``open_ranks``
@@ -81,6 +87,15 @@ class Speaker:
             return find_launch().local_rank == 0
         except OptionError:
             return True
+
+    def wait(self) -> None:
+        """Wait for the launcher to end this process because another one has reported.
+
+        Returns only if no process was ended for so long that none can have reported.
+        """
+        for ending in (signal.SIGINT, signal.SIGTERM):  # training handles them, to save its state
+            signal.signal(ending, signal.SIG_DFL)
+        time.sleep(PATIENCE)
 
 
 SPEAKER = Speaker()

@@ -116,9 +116,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _report(error: BaseException) -> int:
     """Print an expected error as one line and return the exit code; reraise any other.
 
-    Only one of several processes prints it.
+    Of several processes, one prints it.
     """
-    complain = _complain if SPEAKER.speaks() else _keep_quiet
+    complain = _complain if SPEAKER.speaks() else _complain_late
     if isinstance(error, typer.Abort) and error.__cause__:
         error = error.__cause__  # Click raises it for Ctrl-C, but also for a stray EOFError
     if isinstance(error, NmtflexError):
@@ -159,8 +159,10 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return is_out_of_memory(error)
 
 
-def _keep_quiet(message: str) -> None:
-    """Print nothing: another process prints the line."""
+def _complain_late(message: str) -> None:
+    """Print a line that another process should print, if none does."""
+    SPEAKER.wait()
+    _complain(message)
 
 
 def _complain(message: str) -> None:

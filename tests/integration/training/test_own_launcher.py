@@ -70,6 +70,20 @@ def test_an_error_is_one_line_with_its_exit_code(tmp_path, wrong, code):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("slow", [0, 1])
+def test_an_error_is_printed_once_whichever_process_is_slower(tmp_path, slow):
+    """A launcher ends every process once one has failed, so none may exit before the report."""
+    wait = f"import os, time\nif os.environ.get('RANK') == '{slow}':\n    time.sleep(3)\n"
+    (tmp_path / "sitecustomize.py").write_text(wait)
+    places = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    done = run(
+        *("train", tmp_path, "--run", tmp_path / "run", "--processes", 2),
+        env={**os.environ, "PYTHONPATH": places},
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("nmtflex: error: ") == done.stderr.count("\n") == 1
+
+
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="sends a signal to a group, as a terminal")
 def test_ctrl_c_saves_the_state_and_says_so_once(prepared, tmp_path):
     folder = tmp_path / "run"
