@@ -43,6 +43,7 @@ COMMANDS = (
     "sweep",
     "bench",
     "compare",
+    "serve",
     "plot",
     "report",
     "score",

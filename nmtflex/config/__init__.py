@@ -80,5 +80,6 @@ from nmtflex.config.plot import (
 from nmtflex.config.processes import ProcessConfig
 from nmtflex.config.report import ReportConfig
 from nmtflex.config.scoring import EvalConfig, ScoreConfig
+from nmtflex.config.serving import AccessConfig, LimitConfig, ServeConfig
 from nmtflex.config.text import DetokenizeConfig, TokenizeConfig, describe_tokenizer
 from nmtflex.config.training import AUTO, LoopConfig, TrainConfig

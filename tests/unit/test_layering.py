@@ -17,6 +17,7 @@ LAYERS = [
     ["__main__"],
     ["cli"],
     ["__init__"],  # the Python interface, which imports the translator when it is asked for
+    ["serving"],
     ["report"],
     ["figures"],
     ["comparison"],

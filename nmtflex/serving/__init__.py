@@ -1,0 +1,1 @@
+"""The translation server: requests in front, processes that translate behind."""

@@ -1,0 +1,136 @@
+"""What a request asks, from JSON, a form or the address, checked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+
+AUTO = "auto"  # the source language is to be found out
+
+
+class Refused(Exception):  # noqa: N818
+    """A request that cannot be answered, with its status and what the client should know."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+async def read_fields(request: Request) -> dict[str, Any]:
+    """Return the fields of a request.
+
+    Raises:
+        Refused: Its body is damaged.
+    """
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind == "application/json" or kind.endswith("+json"):
+        return _from_json(await request.body())
+    fields: dict[str, Any] = dict(request.query_params)
+    if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        form = await request.form(max_files=1, max_fields=100)
+        fields |= {name: _single(form.getlist(name)) for name in form}
+    return fields
+
+
+def _single(values: list[Any]) -> Any:
+    """Return the value of a field of a form, a list if it was sent more than once."""
+    return values[0] if len(values) == 1 else values
+
+
+def _from_json(body: bytes) -> dict[str, Any]:
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict):
+        raise Refused(400, "Invalid JSON format")
+    return fields
+
+
+def take(fields: dict[str, Any], name: str) -> str:
+    """Return a field that must be there.
+
+    Raises:
+        Refused: It is not there, or is not text.
+    """
+    value = fields.get(name)
+    if not value:
+        raise Refused(400, f"Invalid request: missing {name} parameter")
+    return _checked(name, value)
+
+
+def take_texts(fields: dict[str, Any], name: str = "q") -> tuple[list[str], bool]:
+    """Return the texts of a request, and whether they came as a list.
+
+    Raises:
+        Refused: There are none, or they are not text.
+    """
+    value = fields.get(name)
+    if not value:
+        raise Refused(400, f"Invalid request: missing {name} parameter")
+    if isinstance(value, list):
+        return [_checked(name, text) for text in value], True
+    return [_checked(name, value)], False
+
+
+def take_file(fields: dict[str, Any], name: str = "file") -> UploadFile:
+    """Return the file of a request.
+
+    Raises:
+        Refused: There is none.
+    """
+    value = fields.get(name)
+    if not isinstance(value, UploadFile):
+        raise Refused(400, f"Invalid request: missing {name} parameter")
+    if not value.filename:
+        raise Refused(400, "Invalid request: empty file")
+    return value
+
+
+def take_number(fields: dict[str, Any], name: str, most: int) -> int:
+    """Return a whole number from 0 to ``most``; 0 if it is not there.
+
+    Raises:
+        Refused: It is something else.
+    """
+    value = fields.get(name)
+    if value is None or value == "":
+        return 0
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdecimal():
+        value = int(value[:20])
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Refused(400, f"Invalid request: {name} parameter is not a number")
+    if value > most:
+        raise Refused(400, f"Invalid request: {name} parameter must be <= {most}")
+    return value
+
+
+def take_choice(fields: dict[str, Any], name: str, choices: tuple[str, ...]) -> str:
+    """Return one of some words, the first if there is none.
+
+    Raises:
+        Refused: It is another one.
+    """
+    value = _checked(name, fields.get(name) or choices[0])
+    if value not in choices:
+        raise Refused(400, f"{value} {name} is not supported")
+    return value
+
+
+def take_flag(fields: dict[str, Any], name: str) -> bool:
+    """Return whether something is asked for: true, 1 or "true"."""
+    value = fields.get(name)
+    return value is True or value == 1 or str(value).lower() in ("true", "1", "on")
+
+
+def _checked(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise Refused(400, f"Invalid request: {name} parameter is not text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Refused(400, f"Invalid request: {name} parameter is not Unicode text") from None
+    return value

@@ -1,0 +1,144 @@
+"""Translating texts of any length: taken apart, sent through one model or several, put together."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nmtflex.serving.languages import Languages, Pair
+from nmtflex.serving.queueing import Dispatcher, Work
+from nmtflex.serving.splitting import SplitText, TextSplitter, has_words
+
+SPARE = 3  # combinations for each alternative
+
+
+@dataclass(frozen=True)
+class Model:
+    """A run, or an ensemble of runs, that the server translates with."""
+
+    runs: Sequence[Path]
+    pair: Pair
+    splitter: TextSplitter
+    aligned: bool = False
+
+
+class Translated(NamedTuple):
+    """The translation of a text, and others, better ones first."""
+
+    text: str
+    alternatives: list[str]
+
+
+class Service:
+    """Translates texts with the models of a server.
+
+    Args:
+        models: In the order in which the workers have them.
+        dispatcher: Gives sentences to the workers.
+    """
+
+    def __init__(self, models: Sequence[Model], dispatcher: Dispatcher) -> None:
+        self.models = models
+        self.languages = Languages([model.pair for model in models])
+        self.dispatcher = dispatcher
+
+    async def translate(
+        self, texts: Sequence[str], ways: Sequence[Sequence[int]], alternatives: int
+    ) -> list[Translated]:
+        """Translate texts.
+
+        Args:
+            texts: Of any length.
+            ways: For each text the models that lead to the target, in order.
+            alternatives: Other translations of each text, at most.
+
+        Raises:
+            Busy: Too many sentences wait.
+            Lost: Worker processes ended, again and again.
+            Faulty: A worker could not translate.
+        """
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for place, way in enumerate(ways):
+            alike.setdefault(tuple(way), []).append(place)
+        found = dict[int, Translated]()
+        for way, places in alike.items():
+            group = await self._along(way, [texts[place] for place in places], alternatives)
+            found |= zip(places, group, strict=True)
+        return [found[place] for place in range(len(texts))]
+
+    async def _along(
+        self, way: Sequence[int], texts: Sequence[str], alternatives: int
+    ) -> list[Translated]:
+        """Translate texts through one model after another."""
+        found = [Translated(text, []) for text in texts]
+        for model in way:
+            others = alternatives if model == way[-1] else 0
+            found = await self._through(model, [one.text for one in found], others)
+        return found
+
+    async def _through(
+        self, number: int, texts: Sequence[str], alternatives: int
+    ) -> list[Translated]:
+        """Translate texts with one model."""
+        splitter = self.models[number].splitter
+        split = [splitter.split(text) for text in texts]
+        units = [unit for text in split for unit in text.units if has_words(unit)]
+        work = Work(number, _options(alternatives))
+        answers = iter(await self.dispatcher.translate(work, units))
+        return [_joined(splitter, text, answers, alternatives) for text in split]
+
+
+def _options(alternatives: int) -> tuple[tuple[str, Any], ...]:
+    """Return the options of ``Translator.translate_batch``, for a sentence's batch."""
+    return (("n_best", 1 + alternatives),)
+
+
+def _joined(
+    splitter: TextSplitter, text: SplitText, answers: Iterator[Any], alternatives: int
+) -> Translated:
+    """Put a text together, of the answers about those of its units that have words."""
+    choices: list[list[tuple[str, float]]] = []
+    for unit in text.units:
+        if has_words(unit):
+            answer = next(answers)
+            choices.append(list(zip(answer["texts"], answer["scores"], strict=True)))
+        else:
+            choices.append([(unit, 0.0)])
+    # Some of them may be the same text.
+    best = combinations(choices, 1 + SPARE * alternatives)
+    texts = dict.fromkeys(splitter.join(text, chosen) for chosen in best)
+    first, *others = islice(texts, 1 + alternatives)
+    return Translated(first, others)
+
+
+def combinations(choices: Sequence[Sequence[tuple[str, float]]], most: int) -> Iterator[list[str]]:
+    """Yield the ``most`` best ways to take one text of each list, by the sum of their scores.
+
+    Args:
+        choices: For each place texts with their scores, the best first.
+        most: How many to yield, if there are so many.
+    """
+    # As many places, those that lose the least by their second text, are enough to change.
+    open_places = (place for place, choice in enumerate(choices) if len(choice) > 1)
+    changed = heapq.nsmallest(most, open_places, key=lambda x: choices[x][0][1] - choices[x][1][1])
+    losses = [[choices[place][0][1] - score for _, score in choices[place]] for place in changed]
+    first = (0,) * len(changed)
+    open_ends, seen = [(0.0, first)], {first}
+    for _ in range(most):
+        if not open_ends:
+            return
+        _, taken = heapq.heappop(open_ends)
+        texts = [choice[0][0] for choice in choices]
+        for place, number in zip(changed, taken, strict=True):
+            texts[place] = choices[place][number][0]
+        yield texts
+        for place, number in enumerate(taken):
+            after = (*taken[:place], number + 1, *taken[place + 1 :])
+            if number + 1 < len(losses[place]) and after not in seen:
+                seen.add(after)
+                loss = sum(own[number] for own, number in zip(losses, after, strict=True))
+                heapq.heappush(open_ends, (loss, after))

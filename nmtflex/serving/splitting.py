@@ -1,0 +1,57 @@
+"""A text of any length, taken apart into sentences that a model translates, and put together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from nmtflex.text.paragraphs import Paragraph, ParagraphSplitter
+from nmtflex.text.pipeline import TextPipeline
+
+_LINE = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+
+
+class SplitText(NamedTuple):
+    """A text: its lines, and what ends each of them."""
+
+    lines: list[Paragraph]
+    ends: list[str]
+
+    @property
+    def units(self) -> list[str]:
+        """What is translated, in order."""
+        return [unit for line in self.lines for unit in line.units]
+
+
+class TextSplitter:
+    """Takes texts apart for one model.
+
+    Args:
+        pipeline: The model's.
+        join: Most sentences that are translated together.
+        longest: Most source tokens that are translated together.
+    """
+
+    def __init__(self, pipeline: TextPipeline, join: int, longest: int) -> None:
+        self._splitter = ParagraphSplitter(pipeline, join, longest)
+
+    def split(self, text: str) -> SplitText:
+        """Take a text apart."""
+        ends = [match[0] for match in _LINE.finditer(text)]
+        lines = _LINE.split(text)
+        return SplitText([self._splitter.split(line) for line in lines], [*ends, ""])
+
+    def join(self, split: SplitText, translations: Sequence[str]) -> str:
+        """Put a text together from the translations of its units; white space is the source's."""
+        left: Iterator[str] = iter(translations)
+        return "".join(
+            self._splitter.join(line, list(islice(left, len(line.units)))) + end
+            for line, end in zip(split.lines, split.ends, strict=True)
+        )
+
+
+def has_words(text: str) -> bool:
+    """Whether there is anything to translate: a letter or a digit."""
+    return any(map(str.isalnum, text))
