@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware.cors import CORSMiddleware
@@ -14,14 +16,15 @@ from starlette.exceptions import HTTPException
 
 import nmtflex
 from nmtflex.config import LimitConfig
-from nmtflex.serving.access import Access
-from nmtflex.serving.detection import Detected, Detector
+from nmtflex.serving.desk import Desk
+from nmtflex.serving.detection import Detected
+from nmtflex.serving.documents import FORMATS
 from nmtflex.serving.fields import (
     AUTO,
     Refused,
-    read_fields,
     take,
     take_choice,
+    take_file,
     take_number,
     take_texts,
 )
@@ -31,6 +34,8 @@ from nmtflex.serving.metrics import Metrics
 from nmtflex.serving.schemas import (
     Detection,
     DetectRequest,
+    FileAnswer,
+    FileRequest,
     Health,
     Language,
     TranslateAnswer,
@@ -39,11 +44,10 @@ from nmtflex.serving.schemas import (
     errors,
 )
 from nmtflex.serving.service import Service
+from nmtflex.serving.store import FileStore
 from nmtflex.serving.waiting import answered
 
 LOG = logging.getLogger("nmtflex.serving")
-CERTAIN = 100.0  # percent
-SHORT = 40  # characters of a text whose language others of the request help to find
 SENT = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 USUAL = errors(400, 403, 408, 413, 429)
 
@@ -52,45 +56,41 @@ class Api:
     """The routes, and what they need.
 
     Args:
+        desk: Checks requests.
         service: Translates.
-        limits: Of requests.
-        access: Who may send them.
-        detector: Finds languages.
     """
 
-    def __init__(
-        self, service: Service, limits: LimitConfig, access: Access, detector: Detector
-    ) -> None:
+    def __init__(self, desk: Desk, service: Service) -> None:
+        self._desk = desk
         self._service = service
-        self._limits = limits
-        self._access = access
-        self._detector = detector
-        self._languages = service.languages
+        self._limits = desk.limits
+        self._files = FileStore()
 
     async def languages(self) -> list[Language]:
         """List the languages, and what each can be translated into."""
+        languages = self._service.languages
         return [
-            Language(code=code, name=english_name(code), targets=self._languages.targets(code))
-            for code in self._languages.codes
+            Language(code=code, name=english_name(code), targets=languages.targets(code))
+            for code in languages.codes
         ]
 
     async def detect(self, request: Request) -> list[Detection]:
         """Find the language of a text, among those served; the most probable first."""
-        fields = await self._fields(request)
+        fields = await self._desk.fields(request)
         texts, _ = take_texts(fields)
-        self._check_size(texts)
-        return list(map(_shown, self._detector.ranked("\n".join(texts))))
+        self._desk.check_size(texts)
+        return list(map(_shown, self._desk.detector.ranked("\n".join(texts))))
 
     async def translate(self, request: Request) -> dict[str, Any]:
         """Translate a text or several."""
-        fields = await self._fields(request)
+        fields = await self._desk.fields(request)
         texts, several = take_texts(fields)
         source, target = take(fields, "source"), take(fields, "target")
         take_choice(fields, "format", ("text", "html"))
         alternatives = take_number(fields, "alternatives", self._limits.alternatives_limit)
-        self._check_size(texts)
-        detected = self._detected(texts, source)
-        ways = [self._way(one.language, target) for one in detected]
+        self._desk.check_size(texts)
+        detected = self._desk.detected(texts, source)
+        ways = [self._desk.way(one.language, target) for one in detected]
         work = self._service.translate(texts, ways, alternatives)
         found = await answered(request, work, self._limits.timeout)
         answer: dict[str, Any] = {"translatedText": [one.text for one in found]}
@@ -100,53 +100,40 @@ class Api:
             answer["detectedLanguage"] = list(map(_shown, detected))
         return answer if several else {name: values[0] for name, values in answer.items()}
 
+    async def translate_file(self, request: Request) -> FileAnswer:
+        """Translate a file of text."""
+        fields = await self._desk.fields(request)
+        file = take_file(fields)
+        source, target = take(fields, "source"), take(fields, "target")
+        name = Path(file.filename or "").name
+        known = FORMATS.get(Path(name).suffix.lower())
+        if known is None:
+            raise Refused(400, "Invalid request: file format not supported")
+
+        async def translate(texts: Sequence[str]) -> list[str]:
+            detected = self._desk.detected(texts, source, together=True)
+            ways = [self._desk.way(one.language, target) for one in detected]
+            return [one.text for one in await self._service.translate(texts, ways, 0)]
+
+        work = known.translate(await file.read(), translate)
+        data = await answered(request, work, self._limits.timeout)
+        token = self._files.keep(name, known.kind, data)
+        return FileAnswer(translatedFileUrl=str(request.url_for("download_file", token=token)))
+
+    async def download_file(self, token: str) -> Response:
+        """Give a translated file."""
+        if (kept := self._files.fetch(token)) is None:
+            raise Refused(404, "There is no such file, or it is not kept any more")
+        name = quote(kept.name)
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+        return Response(kept.data, media_type=kept.kind, headers=headers)
+
     def health(self, response: Response) -> Health:
         """Say whether there are workers that translate."""
         if self._service.dispatcher.alive:
             return Health(status="ok")
         response.status_code = 503
         return Health(status="error")
-
-    async def _fields(self, request: Request) -> dict[str, Any]:
-        """Return what a request asks, if its client may send it."""
-        fields = await read_fields(request)
-        self._access.check(request, fields)
-        return fields
-
-    def _check_size(self, texts: Sequence[str]) -> None:
-        sizes = (
-            (len(texts), self._limits.batch_limit),
-            (sum(map(len, texts)), self._limits.char_limit),
-        )
-        for size, limit in sizes:
-            if limit and size > limit:
-                raise Refused(
-                    400, f"Invalid request: request ({size}) exceeds text limit ({limit})"
-                )
-
-    def _detected(self, texts: Sequence[str], source: str) -> list[Detected]:
-        """Return the language of each text."""
-        if source != AUTO:
-            return [Detected(self._code(source), CERTAIN)] * len(texts)
-        whole = self._detector.ranked("\n".join(texts))
-        if not whole:
-            raise Refused(400, "The language cannot be found; give it as source")
-        return [self._detector.ranked(x)[0] if len(x) > SHORT else whole[0] for x in texts]
-
-    def _code(self, asked: str) -> str:
-        code = self._languages.find(asked)
-        if code is None:
-            raise Refused(400, f"{asked} is not supported")
-        return code
-
-    def _way(self, source: str, target: str) -> list[int]:
-        """Return the models that lead from one language to another."""
-        code = self._code(target)
-        way = self._languages.way(source, code)
-        if way is None:
-            names = [f"{english_name(one)} ({one})" for one in (code, source)]
-            raise Refused(400, f"{names[0]} is not available as a target language from {names[1]}")
-        return way
 
 
 def _shown(detected: Detected) -> Detection:
@@ -183,6 +170,14 @@ def build_app(api: Api, limits: LimitConfig, origins: Sequence[str], metrics: Me
         responses=USUAL | errors(500, 503),
         openapi_extra=body(TranslateRequest, *SENT),
     )(api.translate)
+    app.post(
+        "/translate_file",
+        responses=USUAL | errors(500, 503),
+        openapi_extra=body(FileRequest, "multipart/form-data"),
+    )(api.translate_file)
+    app.get("/download_file/{token}", response_class=Response, responses=errors(404))(
+        api.download_file
+    )
     app.get("/metrics", response_class=Response)(lambda: _as_text(metrics))
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _http_error)

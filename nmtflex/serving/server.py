@@ -19,7 +19,7 @@ from nmtflex.files import read_json
 from nmtflex.serving.access import Access
 from nmtflex.serving.app import Api, build_app
 from nmtflex.serving.connection import PatientProtocol
-from nmtflex.serving.detection import Detector
+from nmtflex.serving.desk import Desk
 from nmtflex.serving.languages import Pair
 from nmtflex.serving.metrics import Metrics
 from nmtflex.serving.pool import Pool
@@ -80,8 +80,8 @@ async def _run(
         metrics = Metrics()
         metrics.watch(dispatcher)
         service = Service(models, dispatcher)
-        api = Api(service, plan.limits, access, Detector(service.languages.sources))
-        app = build_app(api, plan.limits, plan.access.cors, metrics)
+        desk = Desk(service.languages, plan.limits, access)
+        app = build_app(Api(desk, service), plan.limits, plan.access.cors, metrics)
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         announce(f"serving on http://{shown}:{port}; Ctrl-C ends it")
