@@ -70,10 +70,9 @@ def test_an_error_is_one_line_with_its_exit_code(tmp_path, wrong, code):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("slow", [0, 1])
-def test_an_error_is_printed_once_whichever_process_is_slower(tmp_path, slow):
+def test_the_process_that_reports_may_be_the_slower_one(tmp_path):
     """A launcher ends every process once one has failed, so none may exit before the report."""
-    wait = f"import os, time\nif os.environ.get('RANK') == '{slow}':\n    time.sleep(3)\n"
+    wait = "import os, time\nif os.environ.get('RANK') == '0':\n    time.sleep(3)\n"
     (tmp_path / "sitecustomize.py").write_text(wait)
     places = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     done = run(
