@@ -16,7 +16,8 @@ from nmtflex.layers.feed_forward import FeedForward, Feeding
 from nmtflex.layers.linear import Product
 from nmtflex.layers.self_attention import SelfAttention
 from nmtflex.layers.ssru import Ssru
-from nmtflex.model.decoders.layered import DecoderLayer
+from nmtflex.model.decoders.layered import DecoderLayer, LayeredDecoder
+from nmtflex.model.encoders.transformer import TransformerEncoder
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.linear.products import Packed
 from nmtflex.ops.torch_private import has_onednn
@@ -80,8 +81,13 @@ def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
 def _fuse(model: Seq2Seq) -> None:
     """Compute sublayers of residual layers in few passes."""
     from nmtflex.layers.int8 import Int8FeedForward, Int8Ssru
+    from nmtflex.model.decoders.int8_layers import Int8Layers, suits
 
     for layer in model.modules():
+        if isinstance(layer, TransformerEncoder):
+            layer.by_length = True
+        if isinstance(layer, LayeredDecoder) and suits(layer.all_layers()):
+            layer.fast_layers = Int8Layers(layer.all_layers(), layer.size)
         if isinstance(layer, Feeding) and layer.feed_forward is not None:
             layer.fast_feed = Int8FeedForward(layer.around_feed_forward, layer.feed_forward)
         if isinstance(layer, DecoderLayer) and isinstance(layer.mixer, Ssru):

@@ -6,8 +6,8 @@ from the bottom up, then those of their attention mechanisms, [N, h, ...] each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,18 @@ from nmtflex.model.encoders.base import Encoded
 from nmtflex.ops.cache import Cache
 
 Mixer = Ssru | CausalSelfAttention  # what lets a step see the steps before
+
+
+class FastLayers(Protocol):
+    """A faster way to advance all layers by a step."""
+
+    def prepare(self, memories: Sequence[Any]) -> Any:
+        """Lay out a batch's source, of the memories of the attending layers."""
+
+    def __call__(
+        self, x: Tensor, states: Sequence[State], source: Any, rows: Tensor | None, trace: bool
+    ) -> tuple[Tensor, State, list[Glimpse]]:
+        """Advance; see ``LayeredDecoder._advance``."""
 
 
 class DecoderLayer(Feeding):
@@ -80,6 +92,7 @@ class LayeredMemory(NamedTuple):
     caches: tuple[Cache | None, ...]  # of each layer's mixer, grown by the steps
     summary: Tensor | None  # [B, D], added to every input if no layer has a context
     limits: Limits
+    fast: Any = None  # of ``fast_layers``
 
 
 class LayeredDecoder(Decoder):
@@ -101,6 +114,8 @@ class LayeredDecoder(Decoder):
         dropout: Share of embeddings dropped in training.
     """
 
+    fast_layers: FastLayers | None = None  # for weights that will not change
+
     def __init__(
         self,
         layers: Sequence[DecoderLayer],
@@ -119,10 +134,11 @@ class LayeredDecoder(Decoder):
         self.heads = max((part.heads for part in self._attentions()), default=1)
 
     def _attentions(self) -> list[Heads | Reuse]:
-        return [layer.attention for layer in self._layers() if layer.attention is not None]
+        return [layer.attention for layer in self.all_layers() if layer.attention is not None]
 
-    def _layers(self) -> Iterator[DecoderLayer]:
-        return iter(cast("Sequence[DecoderLayer]", self.layers))
+    def all_layers(self) -> Sequence[DecoderLayer]:
+        """Return the layers, from the bottom."""
+        return cast("Sequence[DecoderLayer]", self.layers)
 
     def mechanisms(self) -> list[Attention]:
         """Return the mechanism of each attending layer; see ``Decoder.mechanisms``."""
@@ -131,7 +147,7 @@ class LayeredDecoder(Decoder):
 
     def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
         """Return attention, mixers and feed-forward layers; see ``Decoder.parts``."""
-        layers = list(self._layers())
+        layers = self.all_layers()
         recurrent = isinstance(layers[0].mixer, Ssru)
         return {
             "attention": [(heads, "forward") for heads in self._attentions()],
@@ -152,13 +168,14 @@ class LayeredDecoder(Decoder):
         first = source.new_zeros(len(source), self.size)
         state: State = (torch.zeros(len(source), dtype=torch.long, device=source.device),)
         caches = []
-        for layer in self._layers():
+        for layer in self.all_layers():
             cache, own = layer.mixer.start(first)
             caches.append(cache)
             state += own
         for heads in attentions:
             state += heads.start(states)
-        return LayeredMemory(attending, tuple(caches), summary, limits), state
+        fast = None if self.fast_layers is None else self.fast_layers.prepare(attending)
+        return LayeredMemory(attending, tuple(caches), summary, limits, fast), state
 
     def words(self, embedded: Tensor) -> Words:
         """Return the embeddings, and what words contribute to each attending layer."""
@@ -180,9 +197,31 @@ class LayeredDecoder(Decoder):
         if summary is not None and rows is not None:
             summary = summary.index_select(0, rows)
         x = self._enter(words.gates, state[0], summary)
-        after: State = (state[0] + 1,)
+        if self.fast_layers is not None:
+            x, mixed, glimpses = self.fast_layers(x, mixers, memory.fast, rows, trace)
+        else:
+            x, mixed, glimpses = self._advance(x, memory, rows, mixers, attending, feedback, trace)
+        after = (state[0] + 1, *mixed, *(part for seen in glimpses for part in seen.state))
+        look = None
+        if trace:
+            traces = [seen.trace for seen in glimpses if seen.trace is not None]
+            look = shown(traces, memory.limits) if traces else Trace(torch.zeros_like(state[0]))
+        return Step(self._leave(x), after, _mean([seen.gate for seen in glimpses]), look)
+
+    def _advance(
+        self,
+        x: Tensor,
+        memory: LayeredMemory,
+        rows: Tensor | None,
+        mixers: Sequence[State],
+        attending: Sequence[State],
+        feedback: Sequence[Tensor],
+        trace: bool,
+    ) -> tuple[Tensor, State, list[Glimpse]]:
+        """Advance all layers by one step; return output, the mixers' state, and what was seen."""
+        after: State = ()
         glimpses: list[Glimpse] = []
-        for layer, cache, own in zip(self._layers(), memory.caches, mixers, strict=True):
+        for layer, cache, own in zip(self.all_layers(), memory.caches, mixers, strict=True):
             x, mixed = layer.mix(x, cache, own)
             after += mixed
             if layer.attention is not None:
@@ -192,12 +231,7 @@ class LayeredDecoder(Decoder):
                 x = layer.around_attention.leave(x, seen.context)
                 glimpses.append(seen)
             x = layer.feed(x)
-        after += tuple(part for seen in glimpses for part in seen.state)
-        look = None
-        if trace:
-            traces = [seen.trace for seen in glimpses if seen.trace is not None]
-            look = shown(traces, memory.limits) if traces else Trace(torch.zeros_like(state[0]))
-        return Step(self._leave(x), after, _mean([seen.gate for seen in glimpses]), look)
+        return x, after, glimpses
 
     def sequence(self, memory: LayeredMemory, state: State, embedded: Tensor) -> Steps:
         """Run over given words, every layer in all steps at once; see ``Decoder.sequence``."""
@@ -207,7 +241,7 @@ class LayeredDecoder(Decoder):
         x = self._enter(embedded, numbers, summary)
         gates: list[Tensor | None] = []
         weights: list[Tensor | None] = []  # [B, T, h S] of each attending layer
-        for layer, own in zip(self._layers(), mixers, strict=True):
+        for layer, own in zip(self.all_layers(), mixers, strict=True):
             x = layer.mix_all(x, own)
             if layer.attention is not None:
                 at = len(gates)
@@ -230,7 +264,7 @@ class LayeredDecoder(Decoder):
 
     def _split(self, state: State) -> tuple[list[State], list[State]]:
         """Return the states of the layers' mixers, and of their attention mechanisms."""
-        size = next(self._layers()).mixer.state_size
+        size = self.all_layers()[0].mixer.state_size
         bound = 1 + size * len(self.layers)
         count = len(self._attentions())
         each = (len(state) - bound) // max(1, count)

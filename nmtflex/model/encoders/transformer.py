@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from nmtflex.layers.dropout import Dropout
 from nmtflex.layers.feed_forward import FeedForward, Feeding
 from nmtflex.layers.positions import sinusoids
 from nmtflex.layers.residual import Residual
-from nmtflex.layers.self_attention import Layout, SelfAttention
+from nmtflex.layers.self_attention import Layout, Run, SelfAttention
 from nmtflex.model.encoders.base import Encoded, Encoder
 from nmtflex.ops.tensors import upload
 
@@ -59,6 +60,10 @@ class TransformerEncoder(Encoder):
         dropout: Share of embeddings dropped in training.
     """
 
+    # Whether sentences attend with others of their length only. Then nothing depends on padding,
+    # not even the last bit, which rounding to 8 bits would make visible.
+    by_length = False
+
     def __init__(
         self,
         embedding: nn.Embedding,
@@ -76,11 +81,12 @@ class TransformerEncoder(Encoder):
         device, (sentences, width) = source.device, source.shape
         inside = torch.arange(width) < lengths.cpu().unsqueeze(1)
         real, mask = upload(lengths, device), upload(inside, device)
-        layout, tokens = Layout(sentences, width, None, None), source.flatten()
+        runs = _runs(lengths.tolist()) if self.by_length else ()
+        layout, tokens = Layout(sentences, width, None, None, runs), source.flatten()
         positions = torch.arange(width, device=device).repeat(sentences)
         if not bool(inside.all()):
             places = upload(inside.flatten().nonzero().squeeze(1), device)
-            layout = Layout(sentences, width, places, mask[:, None, None])
+            layout = Layout(sentences, width, places, mask[:, None, None], runs)
             tokens, positions = tokens[places], positions[places]
         x = self.embedding(tokens)
         x = self.dropout(x + sinusoids(positions, self.size, x.dtype))
@@ -90,3 +96,8 @@ class TransformerEncoder(Encoder):
             x = self.norm(x)
         states = layout.spread(x)
         return Encoded(states, mask, real, states.sum(1) / real.unsqueeze(1))
+
+
+def _runs(lengths: Sequence[int]) -> list[Run]:
+    """Return the runs of sentences of equal length."""
+    return [Run(len(list(alike)), length) for length, alike in groupby(lengths)]

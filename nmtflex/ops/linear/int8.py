@@ -4,7 +4,7 @@ Each row of a weight and each row that is multiplied has a scale of its own, its
 over 127: a hypothesis's numbers do not depend on those beside it. What comes before and after a
 product is done in one pass over its rows.
 
-Legend: M rows, C units that come in, O units that go out, D units of an SSRU.
+Legend: M rows, C units that come in, O units that go out.
 """
 
 from __future__ import annotations
@@ -32,14 +32,6 @@ class Rows(NamedTuple):
     scales: Array  # [M]
 
 
-class Norm(NamedTuple):
-    """A layer norm."""
-
-    weight: Array  # [C]
-    bias: Array  # [C]
-    eps: float  # added to the variance
-
-
 class Int8:
     """x W^T in 8-bit integers, plus b.
 
@@ -53,42 +45,11 @@ class Int8:
 
     def __call__(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         """Return x W^T + b: [M, C] and [O] to [M, O]."""
-        return torch.from_numpy(self.of(quantized(array(x)), None if bias is None else array(bias)))
-
-    def of(self, rows: Rows, bias: Array | None = None) -> Array:
-        """Return x W^T + b of rows in 8 bits: [M, C] and [O] to [M, O]."""
-        products = self._products(rows)
+        rows, own = quantized(array(x)), NOTHING if bias is None else array(bias)
+        products = int8_product(torch.from_numpy(rows.whole), self.weight).numpy()
         made = np.empty(products.shape, dtype=np.float32)
-        own = NOTHING if bias is None else bias
         _run(int8_loops.rescale, products, rows.scales, self.scales, own, made)
-        return made
-
-    def relu(self, rows: Rows, bias: Array) -> Rows:
-        """Return the relu of x W^T + b in 8 bits: [M, C] and [O] to [M, O]."""
-        products = self._products(rows)
-        made = _room(products)
-        _run(int8_loops.rescale_relu, products, rows.scales, self.scales, bias, *made)
-        return made
-
-    def ssru(self, rows: Rows, bias: Array, state: Array, x: Array) -> tuple[Array, Array]:
-        """Advance an SSRU with this weight by one step.
-
-        Args:
-            rows: [M, C], what it reads.
-            bias: [D], of the gate.
-            state: [M, D].
-            x: [M, D], to which its output is added.
-
-        Returns:
-            The sum [M, D], and the new state.
-        """
-        products = self._products(rows)
-        after, made = np.empty_like(state), x.copy()
-        _run(int8_loops.rescale_ssru, products, rows.scales, self.scales, bias, state, after, made)
-        return made, after
-
-    def _products(self, rows: Rows) -> Array:
-        return int8_product(torch.from_numpy(rows.whole), self.weight).numpy()
+        return torch.from_numpy(made)
 
 
 def array(x: Tensor) -> Array:
@@ -96,18 +57,11 @@ def array(x: Tensor) -> Array:
     return x.detach().contiguous().numpy()
 
 
-def quantized(x: Array, norm: Norm | None = None) -> Rows:
-    """Return rows [M, C] in 8 bits, after layer norm if one is given."""
-    rows = _room(x)
-    if norm is None:
-        _run(int8_loops.quantize, x, *rows)
-    else:
-        _run(int8_loops.normalize, x, *norm, *rows)
+def quantized(x: Array) -> Rows:
+    """Return rows [M, C] in 8 bits."""
+    rows = Rows(np.empty(x.shape, dtype=np.int8), np.empty(len(x), dtype=np.float32))
+    _run(int8_loops.quantize, x, *rows)
     return rows
-
-
-def _room(like: Array) -> Rows:
-    return Rows(np.empty(like.shape, dtype=np.int8), np.empty(len(like), dtype=np.float32))
 
 
 def _run(loop: Any, rows: Array, *arguments: Any) -> None:

@@ -1,0 +1,106 @@
+"""All layers of a layered decoder in 8-bit integers, a step of a few hypotheses in one call.
+
+For SSRU layers with global attention, or none. Legend: N hypotheses, D units, h heads, S source
+positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nmtflex.attention import Glimpse, GlobalAttention, Heads, State, Trace
+from nmtflex.attention.heads import HeadMemory
+from nmtflex.attention.scores import DotScore
+from nmtflex.layers.int8 import Sublayers
+from nmtflex.layers.ssru import Ssru
+from nmtflex.model.decoders.layered import DecoderLayer
+from nmtflex.ops.linear.int8 import array
+from nmtflex.ops.linear.stage_loops import ATTEND, Source
+
+
+class Int8Layers(Sublayers):
+    """The layers of a decoder, whose products are in 8 bits and will not change.
+
+    Args:
+        layers: From the bottom; see ``suits``.
+        size: D.
+    """
+
+    def __init__(self, layers: Sequence[DecoderLayer], size: int) -> None:
+        super().__init__(size)
+        attending = 0
+        for place, layer in enumerate(layers):
+            if isinstance(layer.mixer, Ssru):
+                self.mix(layer.around_mixer, layer.mixer, place)
+            if isinstance(heads := layer.attention, Heads):
+                self.enter(layer.around_attention, heads.query, ATTEND, attending)
+                self.leave(layer.around_attention, heads.output)
+                self._heads, self._scale = heads.heads, _scale(heads)
+                attending += 1
+            if layer.feed_forward is not None:
+                self.feed(layer.around_feed_forward, layer.feed_forward)
+
+    def prepare(self, memories: Sequence[HeadMemory]) -> Source:
+        """Lay out what a batch's steps attend to, of the memories of the attending layers."""
+        sources = [memory.inner for memory in memories]
+        return Source(
+            np.stack([array(source.keys) for source in sources]),
+            np.stack([array(source.values) for source in sources]),
+            array(sources[0].lengths),
+            np.arange(memories[0].sentences),
+            self._heads,
+            self._scale,
+        )
+
+    def __call__(
+        self, x: Tensor, states: Sequence[State], source: Source, rows: Tensor | None, trace: bool
+    ) -> tuple[Tensor, State, list[Glimpse]]:
+        """Advance all layers by one step.
+
+        Args:
+            x: [N, D], what the first layer reads.
+            states: Of the SSRUs, each [N, D].
+            source: From ``prepare``.
+            rows: [N], the sentence of each hypothesis; None: one each.
+            trace: Whether to return what was attended to.
+
+        Returns:
+            Output [N, D], the new states, and a trace for each attending layer if asked for.
+        """
+        before = np.stack([array(part) for (part,) in states])
+        if rows is not None:
+            source = source._replace(rows=array(rows))
+        done = self.program.run(array(x), before, source)
+        after = tuple(map(torch.from_numpy, done.after))
+        seen = []
+        if trace:
+            lengths = torch.from_numpy(source.lengths[source.rows]).expand(source.heads, -1).t()
+            for weights in map(torch.from_numpy, done.weights):
+                look = Trace(lengths, weights.transpose(0, 1))
+                seen.append(Glimpse(x[:, :0], (), None, look))
+        return torch.from_numpy(done.x), after, seen
+
+
+def suits(layers: Sequence[DecoderLayer]) -> bool:
+    """Whether layers are SSRUs, and those that attend do so globally, by dot products."""
+    attentions = [layer.attention for layer in layers if layer.attention is not None]
+    mixed = all(isinstance(layer.mixer, Ssru) for layer in layers)
+    return mixed and bool(attentions) and all(map(_is_dot, attentions))
+
+
+def _is_dot(attention: nn.Module) -> bool:
+    return (
+        isinstance(attention, Heads)
+        and isinstance(attention.mechanism, GlobalAttention)
+        and isinstance(attention.mechanism.score, DotScore)
+    )
+
+
+def _scale(heads: Heads) -> float:
+    """Return the scale of the scores, with which dot products are multiplied."""
+    return float(cast("GlobalAttention", heads.mechanism).score.scale)

@@ -1,0 +1,106 @@
+"""All layers of a decoder in 8 bits in one call, and what may not depend on the rest of a batch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from nmtflex.config import FlexibleConfig, GlobalConfig, ModelConfig, SearchConfig
+from nmtflex.decoding.search import beam_search
+from nmtflex.model.build import build_model
+from nmtflex.model.decoders.layered import LayeredDecoder
+from nmtflex.model.inference import make_ready
+
+LENGTHS = [7, 7, 6, 3, 3, 1]
+ROWS = torch.tensor([0, 0, 1, 2, 2, 2, 3, 5, 5])
+
+
+def build(**options):
+    torch.manual_seed(9)
+    sizes = {"embedding_size": 16, "encoder_size": 16, "encoder_ffn": 24, "decoder_ffn": 24}
+    kinds = {"encoder": "transformer", "decoder": "ssru", "encoder_layers": 2, "decoder_layers": 2}
+    heads = {"encoder_heads": 2, "decoder_heads": 4}
+    config = ModelConfig.from_flat(
+        **(sizes | kinds | heads | {"attention": GlobalConfig()} | options)
+    )
+    model = build_model(config, 40, 40, 10).eval()
+    make_ready(model, int8=True)
+    return model
+
+
+def decoder_of(model):
+    return next(part for part in model.modules() if isinstance(part, LayeredDecoder))
+
+
+def batch():
+    generator = torch.Generator().manual_seed(4)
+    source = torch.randint(4, 40, (len(LENGTHS), max(LENGTHS)), generator=generator)
+    return source, torch.tensor(LENGTHS)
+
+
+def near(found, expected):
+    """Almost all numbers are equal; one that lies half way may be rounded to the other side."""
+    away = (found - expected).abs()
+    assert away.mean() < 1e-3 * expected.abs().mean()
+    assert away.max() < 0.05 * expected.abs().max()
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"pre_norm": True}, {"decoder_ffn": 0}, {"attending_layers": "2"}, {"decoder_layers": 3},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("count", [2, 9])
+@torch.inference_mode()
+def test_a_step_is_that_of_the_sublayers_one_by_one(options, count):
+    model = build(**options)
+    decoder = decoder_of(model)
+    memory, state = model.encode(*batch())
+    rows = ROWS[:count]
+    tokens = torch.arange(4, 4 + count)
+    state = tuple(part.index_select(0, rows) for part in state)
+    for _ in range(3):
+        fast = model.step(memory, rows, state, tokens, True)
+        layers, decoder.fast_layers = decoder.fast_layers, None
+        slow = model.step(memory, rows, state, tokens, True)
+        decoder.fast_layers = layers
+        near(fast.output, slow.output)
+        for found, expected in zip(fast.state, slow.state, strict=True):
+            near(found.double(), expected.double())
+        near(fast.trace.weights, slow.trace.weights)
+        assert torch.equal(fast.trace.computed, slow.trace.computed)
+        state = fast.state
+
+
+@torch.inference_mode()
+def test_no_bit_depends_on_the_hypotheses_beside():
+    model = build()
+    memory, state = model.encode(*batch())
+    state = tuple(part.index_select(0, ROWS) for part in state)
+    tokens = torch.arange(4, 4 + len(ROWS))
+    together = model.step(memory, ROWS, state, tokens)
+    for n in range(len(ROWS)):
+        own = tuple(part[n : n + 1] for part in state)
+        alone = model.step(memory, ROWS[n : n + 1], own, tokens[n : n + 1])
+        assert torch.equal(alone.output[0], together.output[n])
+        assert all(map(torch.equal, alone.state, (part[n : n + 1] for part in together.state)))
+
+
+@torch.inference_mode()
+def test_no_bit_of_a_source_depends_on_the_sentences_beside():
+    encoder = build().encoder
+    source, lengths = batch()
+    together = encoder(source, lengths).states
+    for row, length in enumerate(LENGTHS):
+        alone = encoder(source[row : row + 1, :length], lengths[row : row + 1]).states
+        assert torch.equal(alone[0], together[row, :length])
+
+
+@pytest.mark.parametrize("kind", ["ssru", "transformer"])
+@pytest.mark.parametrize("attention", [GlobalConfig(), FlexibleConfig()], ids=str)
+@pytest.mark.parametrize("beam", [1, 4])
+def test_a_translation_is_the_same_in_any_batch(kind, attention, beam):
+    model = build(decoder=kind, attention=attention)
+    source, _ = batch()
+    ids = [row[:length].tolist() for row, length in zip(source, LENGTHS, strict=True)]
+    search = SearchConfig(beam=beam, max_length=12)
+    together = beam_search([model], ids, search)
+    assert together == [beam_search([model], [one], search)[0] for one in ids]
