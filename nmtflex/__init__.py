@@ -7,10 +7,13 @@
     translator = nmtflex.load("runs/deen", beam=5)
     translator.translate(["Ein Hund läuft durch den Schnee.", "Zwei Männer reden."])
 
-    [[best, *others]] = translator.n_best(["Zwei Männer reden."], 5, trace=True)
+    [[best, *others]] = translator.translate_batch(["Zwei Männer reden."], n_best=5, trace=True)
     print(best.text, best.score, best.trace.weights)
 
-    ensemble = nmtflex.load(["runs/flex1", "runs/flex2"], tau=1.38)
+    with nmtflex.load(["runs/flex1", "runs/flex2"], tau=1.38) as ensemble:
+        ensemble.translate(["Zwei Männer reden."], beam=10, tau=1.0)
+
+docs/library.md shows more: streams, threads, asyncio, alignments.
 
 Everything else (`preprocess`, `train`, `eval`, ...) is done on the command line. `load` and the
 methods below raise `nmtflex.errors.OptionError` and `RunError` for errors that a user can cause;
@@ -23,11 +26,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nmtflex.decoding.opening import load
+    from nmtflex.decoding.options import CallOptions
     from nmtflex.decoding.translation import Translation
     from nmtflex.decoding.translator import Translator
 
 __version__ = "0.1.0"
-__all__ = ["Translation", "Translator", "__version__", "load"]
+__all__ = ["CallOptions", "Translation", "Translator", "__version__", "load"]
 
 
 def __getattr__(name: str) -> object:
@@ -40,6 +44,10 @@ def __getattr__(name: str) -> object:
         from nmtflex.decoding.translator import Translator
 
         return Translator
+    if name == "CallOptions":
+        from nmtflex.decoding.options import CallOptions
+
+        return CallOptions
     if name == "Translation":
         from nmtflex.decoding.translation import Translation
 

@@ -258,6 +258,7 @@ def _forked(translator: Translator, threads: int) -> Translator:
     from nmtflex.decoding.forks import start_in_fork
 
     start_in_fork(threads)
+    translator.threads = threads
     return translator
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
-
-from nmtflex.errors import NmtflexError
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 
@@ -36,8 +34,7 @@ def batches(lengths: Sequence[int], sentences: int, beam: int = 1) -> Iterator[l
 def buffers(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     """Yield lists of ``size`` items, the last one shorter.
 
-    Raises:
-        NmtflexError: From reading, after the items before the error were yielded.
+    An error from reading an item is raised after the items before it were yielded.
     """
     buffer: list[Item] = []
     try:
@@ -46,9 +43,33 @@ def buffers(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
             if len(buffer) == size:
                 yield buffer
                 buffer = []
-    except NmtflexError:
+    except Exception:
         if buffer:
             yield buffer
         raise
     if buffer:
         yield buffer
+
+
+def checked(lines: Any) -> Iterator[str]:
+    """Return lines, each of which is checked as it is read.
+
+    Raises:
+        TypeError: They are one string, or a line is not a string.
+    """
+    if isinstance(lines, str):
+        raise TypeError("translate takes a list of lines, not one string")
+    if isinstance(lines, bytes | bytearray) or not isinstance(lines, Iterable):
+        raise TypeError(f"translate takes a list of lines, not {type(lines).__name__}")
+    return _checked(lines)
+
+
+def _checked(lines: Iterable[Any]) -> Iterator[str]:
+    for index, line in enumerate(lines):
+        if not isinstance(line, str):
+            remedy = "; decode it" if isinstance(line, bytes | bytearray) else ""
+            raise TypeError(
+                f"translate takes lines of str; line {index} (from 0) is of "
+                f"{type(line).__name__}{remedy}"
+            )
+        yield line

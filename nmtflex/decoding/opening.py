@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import torch
+
 from nmtflex.config import (
     BatchConfig,
     Config,
@@ -14,10 +16,10 @@ from nmtflex.config import (
     SearchConfig,
     ShownConfig,
     ThresholdConfig,
-    nearest,
-    options_of,
 )
+from nmtflex.decoding.ensemble import StepModel
 from nmtflex.decoding.forks import check_not_forked, watch_forks
+from nmtflex.decoding.options import Options, refuse_rest, take
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import OptionError
 from nmtflex.model.inference import make_ready
@@ -33,13 +35,48 @@ class LoadedTranslator(Translator):
 
     A model made ready for decoding cannot be copied. So ``copy.deepcopy`` and ``pickle`` keep only
     the paths and the options; the run folders must still exist.
+
+    Args:
+        runs: Opened and ready, at least one.
+        options: Of calls that give none.
+        shown: The layer and head that traces and alignments show.
+        paragraphs: Splits each line into what is translated by itself.
+
+    Raises:
+        OptionError: The runs cannot do what the options ask.
     """
 
     reopen: tuple[Any, ...] = ()  # arguments of ``open_ensemble``
 
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        options: Options,
+        shown: ShownConfig | None,
+        paragraphs: ParagraphSplitter | None,
+    ) -> None:
+        self._runs, self._shown = list(runs), shown
+        models = self._models_for(options.search, options.threshold)
+        super().__init__(models, runs[0].pipeline, options.search, options.batch, paragraphs)
+        self._options = options
+        self.threads = torch.get_num_threads()  # as opening the runs has set them
+
     def __reduce__(self) -> tuple[Callable[..., Translator], tuple[Any, ...]]:
         """Return how to make a copy."""
         return _open_again, self.reopen
+
+    def _models_for(self, search: SearchConfig, threshold: ThresholdConfig) -> list[StepModel]:
+        first = self._runs[0]
+        if search.replace_unk:
+            check_aligned(first, "--replace-unk")
+        taus = run_thresholds(self._runs, threshold.tau)
+        reuse = run_reuse(self._runs, threshold.reuse_below)
+        views = [self._shown if run is first or run.model.aligned else None for run in self._runs]
+        return list(map(under, self._runs, taus, views, reuse))
+
+    def _free(self) -> None:
+        self._runs = []
+        super()._free()
 
 
 def _open_again(*arguments: Any) -> Translator:
@@ -108,44 +145,29 @@ def open_ensemble(
     taus = run_thresholds(runs, threshold.tau)
     tau = next((value for value in taus if value is not None), None)
     reuse = run_reuse(runs, threshold.reuse_below)
-    given = paragraphs or ParagraphConfig()
-    translator = _translator(runs, taus, reuse, search, batch, shown, given)
+    splitter = _splitter(runs, search, paragraphs or ParagraphConfig())
+    for run in runs:
+        make_ready(run.model, batch.int8)
+    options = Options(search, threshold, batch)
+    translator = LoadedTranslator(runs, options, shown, splitter)
     resolved = [path.resolve() for path in paths]
     translator.reopen = (resolved, search, threshold, batch, device, shown, paragraphs)
     return Opened(runs[0], translator, tau, max(reuse))
 
 
-def _translator(
-    runs: Sequence[Run],
-    taus: Sequence[float | None],
-    reuse: Sequence[float],
-    search: SearchConfig,
-    batch: BatchConfig,
-    shown: ShownConfig | None,
-    paragraphs: ParagraphConfig,
-) -> LoadedTranslator:
-    """Make the translator of opened runs."""
-    first = runs[0]
-    if search.replace_unk:
-        check_aligned(first, "--replace-unk")
-    for run in runs:
-        make_ready(run.model, batch.int8)
-    splitter = None
-    if paragraphs.split == "sentences":
-        splitter = _splitter(runs, search, paragraphs)
-    else:
-        first.pipeline.source.longest = search.max_source_length or None
-    views = [shown if run is first or run.model.aligned else None for run in runs]
-    models = list(map(under, runs, taus, views, reuse))
-    return LoadedTranslator(models, first.pipeline, search, batch, splitter)
-
-
 def _splitter(
     runs: Sequence[Run], search: SearchConfig, paragraphs: ParagraphConfig
-) -> ParagraphSplitter:
-    """Make what splits lines; no unit is longer than the option says, or the data of training."""
+) -> ParagraphSplitter | None:
+    """Return what splits lines, if the options ask for it; else long lines are cut.
+
+    No unit is longer than the option says, or the data of training.
+    """
+    pipeline = runs[0].pipeline
+    if paragraphs.split == "lines":
+        pipeline.source.longest = search.max_source_length or None
+        return None
     trained = min(run.config["data"]["longest_source"] for run in runs)
-    return ParagraphSplitter(runs[0].pipeline, paragraphs.join, search.max_source_length or trained)
+    return ParagraphSplitter(pipeline, paragraphs.join, search.max_source_length or trained)
 
 
 def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
@@ -171,19 +193,11 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
             runs do not match each other.
         RunError: The folder is not a run, is damaged, or has a newer format.
     """
-    search = _take(SearchConfig, options)
-    if options.get("tau") is not None:  # 1.38 as well as "1.38"
-        options["tau"] = str(options["tau"])
-    threshold = _take(ThresholdConfig, options)
-    batch, shown = _take(BatchConfig, options), _take(ShownConfig, options)
-    device, paragraphs = _take(DeviceConfig, options), _take(ParagraphConfig, options)
-    if options:
-        name = min(options)
-        groups = (
-            SearchConfig, ThresholdConfig, ShownConfig, BatchConfig, DeviceConfig, ParagraphConfig
-        )  # fmt: skip
-        known = [key for group in groups for key in options_of(group)]
-        raise OptionError(f"load: unknown option {name!r}{nearest(name, known)}")
+    search, threshold = _built(SearchConfig, options), _built(ThresholdConfig, options)
+    batch, shown = _built(BatchConfig, options), _built(ShownConfig, options)
+    device, paragraphs = _built(DeviceConfig, options), _built(ParagraphConfig, options)
+    groups = SearchConfig, ThresholdConfig, ShownConfig, BatchConfig, DeviceConfig, ParagraphConfig
+    refuse_rest("load", options, groups)
     runs = [run] if isinstance(run, str | Path) else run
     if not runs:
         raise OptionError("load: there is no run in the list; name at least one")
@@ -191,7 +205,6 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
     return open_ensemble(paths, search, threshold, batch, device, shown, paragraphs).translator
 
 
-def _take(group: type[Group], options: dict[str, Any]) -> Group:
+def _built(group: type[Group], options: dict[str, Any]) -> Group:
     """Build an option group of the options that belong to it, and take them out."""
-    names = [name for name in options_of(group) if name in options]
-    return group.from_dict({name: options.pop(name) for name in names})
+    return group.from_dict(take(group, options))

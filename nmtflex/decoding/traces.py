@@ -15,6 +15,7 @@ from nmtflex.attention import Trace
 from nmtflex.decoding.batching import batches
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel
 from nmtflex.decoding.forced import forced_steps
+from nmtflex.decoding.turns import turn
 
 Numbers = npt.NDArray[Any]
 
@@ -63,7 +64,8 @@ def trace_pairs(
     lengths = [max(len(source), len(target)) if source else 0 for source, target in pairs]
     for batch in batches(lengths, batch_sentences):
         batch.sort(key=lambda index: -len(pairs[index][1]))
-        traces = _trace_batch(model, [pairs[index] for index in batch])
+        with turn(model.device):
+            traces = _trace_batch(model, [pairs[index] for index in batch])
         for index, trace in zip(batch, traces, strict=True):
             found[index] = trace
     return found

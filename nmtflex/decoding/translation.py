@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nmtflex.decoding.traces import SentenceTrace
 
@@ -40,3 +40,8 @@ class Translation(NamedTuple):
     attended: Sequence[int] = ()
     truncated: bool = False
     units: Sequence[tuple[str, str]] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, which JSON can hold."""
+        trace = None if self.trace is None else self.trace.to_dict()
+        return self._asdict() | {"trace": trace}

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
-from nmtflex.config import BatchConfig, SearchConfig
-from nmtflex.decoding.batching import batches
+from nmtflex.config import BatchConfig, SearchConfig, ThresholdConfig
+from nmtflex.decoding.batching import batches, checked
+from nmtflex.decoding.calls import Calls
 from nmtflex.decoding.ensemble import Ids, StepModel
-from nmtflex.decoding.forks import check_not_forked
 from nmtflex.decoding.links import align_pairs, attended_words, mean_weights
+from nmtflex.decoding.options import Options
 from nmtflex.decoding.paragraphs import joined
 from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import Numbers, SentenceTrace, most_attended, trace_pairs
 from nmtflex.decoding.translation import Translation
+from nmtflex.decoding.turns import turn
 from nmtflex.errors import OptionError
+from nmtflex.ops.heap import give_back
 from nmtflex.text.paragraphs import ParagraphSplitter
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
@@ -24,8 +25,11 @@ from nmtflex.text.vocabulary import UNK_ID
 WARM_UP = 64  # sentences that are translated before a clock starts
 
 
-class Translator:
+class Translator(Calls):
     """Translates raw lines with one model, or with several models as an ensemble.
+
+    Any number of threads may use it; they compute in turns, a batch each. A with block closes it at
+    the end, which frees the model.
 
     One from ``nmtflex.load`` can be pickled and copied: the copy opens the run folder again. It
     does not work in a process forked after loading; start processes with "spawn".
@@ -49,7 +53,8 @@ class Translator:
         self.pipeline = pipeline
         self.search = search or SearchConfig()
         self.batch = batch or BatchConfig()
-        self._models = models
+        super().__init__(Options(self.search, ThresholdConfig(), self.batch))
+        self._models = list(models)
         self._paragraphs = paragraphs
 
     @property
@@ -65,37 +70,29 @@ class Translator:
         """
         return Translator(models, self.pipeline, self.search, self.batch, self._paragraphs)
 
-    def translate(self, lines: Iterable[str]) -> list[str]:
-        """Return the best translation of each line, in order.
+    def _under(self, options: Options) -> Translator:
+        search, threshold, batch, _ = options
+        own = self._options
+        if (search, threshold, batch) == (own.search, own.threshold, own.batch):
+            return self
+        models = self._models_for(search, threshold)
+        view = Translator(models, self.pipeline, search, batch, self._paragraphs)
+        view._lifetime, view.threads = self._lifetime, self.threads
+        return view
 
-        A line without words gives an empty string. A line longer than ``max_source_length`` is
-        truncated there, with a warning. Another warning counts the translations that reached the
-        maximum length.
-
-        Args:
-            lines: Raw lines: a list, a generator, an open file. All are read first.
+    def _models_for(self, search: SearchConfig, threshold: ThresholdConfig) -> list[StepModel]:
+        """Return the models as they decode under the options of a call.
 
         Raises:
-            TypeError: ``lines`` is a single string, or does not consist of strings.
-            RuntimeError: This process was forked after the run was loaded.
+            OptionError: They cannot do what the options ask.
         """
-        best = [translations[0] for translations in self.n_best(lines, 1)]
-        for index, translation in enumerate(best):
-            if translation.unread:
-                limit = self.search.max_source_length
-                warnings.warn(
-                    f"line {index} (from 0) has {limit + translation.unread:,} tokens; the first "
-                    f"{limit:,} were translated (max_source_length)",
-                    stacklevel=2,
-                )
-        if truncated := [index for index, one in enumerate(best) if one.truncated]:
-            warnings.warn(
-                f"{len(truncated):,} of {len(best):,} translations reached the maximum length and "
-                f"may lack their end, first that of line {truncated[0]} (from 0); raise max_length "
-                f"or max_length_ratio",
-                stacklevel=2,
-            )
-        return [translation.text for translation in best]
+        if threshold != self._options.threshold:
+            raise OptionError("tau and reuse_below need a translator from nmtflex.load")
+        return self._models
+
+    def _free(self) -> None:
+        self._models = []
+        give_back()
 
     def warm_up(self, lines: Sequence[str]) -> None:
         """Translate a few lines, so that one-time loading is over when a clock starts.
@@ -112,11 +109,13 @@ class Translator:
         tally: Tally | None = None,
         trace: bool = False,
         align: bool = False,
+        limits: Sequence[int] | None = None,
     ) -> list[list[Translation]]:
         """Return the ``count`` best translations of each line, best first.
 
-        A line may have fewer, and never has more than the beam size. If lines are split into
-        sentences, a line has one translation, without a trace.
+        This is ``translate_batch`` with the options of loading. A line may have fewer, and never
+        has more than the beam size. If lines are split into sentences, a line has one translation,
+        without a trace.
 
         Args:
             lines: Raw lines.
@@ -124,26 +123,44 @@ class Translator:
             tally: If given, counts the score computations of attention (CPS).
             trace: Whether the best translation of each line carries a ``trace``.
             align: Whether every translation carries its word alignment, ``attended``.
+            limits: Most tokens of each line's translation, or of that of each sentence of it, if
+                fewer than the search options allow.
 
         Raises:
             TypeError: ``lines`` is a single string, or does not consist of strings.
             OptionError: Lines are split into sentences, and ``count`` is more than 1, or ``trace``
                 or ``align`` is set.
             ValueError: It is to be aligned, and no model has weights over source positions.
-            RuntimeError: This process was forked after the run was loaded.
+            RuntimeError: The translator is closed, or this process was forked after it was loaded.
         """
-        lines = _checked(lines)
-        if self._paragraphs is None:
-            return self._n_best(lines, count, tally, trace, align)
-        if count > 1 or trace or align:
+        lines = list(checked(lines))
+        with self._call():
+            if self._paragraphs is None:
+                return self._n_best(lines, count, tally, trace, align, limits)
+            return self._split(self._paragraphs, lines, count, tally, trace or align, limits)
+
+    def _split(
+        self,
+        paragraphs: ParagraphSplitter,
+        lines: Sequence[str],
+        count: int,
+        tally: Tally | None,
+        looking: bool,
+        limits: Sequence[int] | None,
+    ) -> list[list[Translation]]:
+        """Return the translation of each line, joined from those of its sentences."""
+        if count > 1 or looking:
             raise OptionError(
                 "a line that is split into sentences has one translation, without a trace or "
                 "links; load the run without split"
             )
-        split = list(map(self._paragraphs.split, lines))
+        split = list(map(paragraphs.split, lines))
         units = [unit for paragraph in split for unit in paragraph.units]
-        best = [translation for (translation,) in self._n_best(units, 1, tally)]
-        return [[one] for one in joined(self._paragraphs, split, best, self.search)]
+        if limits is not None:
+            each = zip(limits, split, strict=True)
+            limits = [limit for limit, paragraph in each for _ in paragraph.units]
+        best = [translation for (translation,) in self._n_best(units, 1, tally, limits=limits)]
+        return [[one] for one in joined(paragraphs, split, best, self.search)]
 
     def _n_best(
         self,
@@ -152,10 +169,13 @@ class Translator:
         tally: Tally | None = None,
         trace: bool = False,
         align: bool = False,
+        limits: Sequence[int] | None = None,
     ) -> list[list[Translation]]:
         """Return the best translations of each line, which is translated as a whole."""
         sources = [self.pipeline.source.encode(line) for line in lines]
-        found = [best[:count] for best in self.translate_ids(sources, tally, count)]
+        found = [best[:count] for best in self.translate_ids(sources, tally, count, limits)]
+        most = [self.search.longest_output(len(source)) for source in sources]
+        most = most if limits is None else list(map(min, most, limits))
         # Unknown words may be replaced in any of them.
         traced = count if self.search.replace_unk else int(trace)
         pairs = [
@@ -175,12 +195,11 @@ class Translator:
         return [
             [
                 text(line, hypothesis, rank)._replace(
-                    unread=left,
-                    truncated=len(hypothesis.ids) == self.search.longest_output(len(source)),
+                    unread=left, truncated=len(hypothesis.ids) == longest
                 )
                 for rank, hypothesis in enumerate(hypotheses)
             ]
-            for line, source, hypotheses, left in zip(lines, sources, found, unread, strict=True)
+            for line, hypotheses, left, longest in zip(lines, found, unread, most, strict=True)
         ]
 
     def traces(
@@ -193,10 +212,11 @@ class Translator:
             translations: One translation of each line, from ``n_best``.
         """
         sources = map(self.pipeline.source.encode, lines)
-        return self._trace([
-            (source, list(translation.ids))
-            for source, translation in zip(sources, translations, strict=True)
-        ])
+        with self._call():
+            return self._trace([
+                (source, list(translation.ids))
+                for source, translation in zip(sources, translations, strict=True)
+            ])
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> list[list[int]]:
         """Align given translations; see ``Translation.attended``.
@@ -210,7 +230,8 @@ class Translator:
         Raises:
             ValueError: No model has weights over source positions.
         """
-        return align_pairs(self._models, self.pipeline, pairs, self.batch.batch_sentences)
+        with self._call():
+            return align_pairs(self._models, self.pipeline, pairs, self.batch.batch_sentences)
 
     def _trace(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[SentenceTrace | None]:
         return trace_pairs(self._models[0], pairs, self.batch.batch_sentences)
@@ -242,18 +263,19 @@ class Translator:
 
         Raises:
             RunError: The model is broken and predicts NaN.
-            RuntimeError: This process was forked after the run was loaded.
+            RuntimeError: The translator is closed, or this process was forked after it was loaded.
         """
-        check_not_forked()
         found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
         lengths = [len(ids) for ids in sources]
-        for batch in batches(lengths, self.batch.batch_sentences, self.search.beam):
-            chosen = [sources[index] for index in batch]
-            most = None if limits is None else [limits[index] for index in batch]
-            hypotheses = beam_search(self._models, chosen, self.search, tally, count, most)
-            done(len(batch))
-            for index, best in zip(batch, hypotheses, strict=True):
-                found[index] = best
+        with self._call():
+            for batch in batches(lengths, self.batch.batch_sentences, self.search.beam):
+                chosen = [sources[index] for index in batch]
+                most = None if limits is None else [limits[index] for index in batch]
+                with turn(self._models[0].device):
+                    best = beam_search(self._models, chosen, self.search, tally, count, most)
+                done(len(batch))
+                for index, hypotheses in zip(batch, best, strict=True):
+                    found[index] = hypotheses
         return found
 
     def _text(
@@ -287,24 +309,3 @@ class Translator:
             cuts=cuts,
             attended=attended_words(self.pipeline, line, tokens, words, weights, cuts),
         )
-
-
-def _checked(lines: Any) -> list[str]:
-    """Return lines as a list.
-
-    Raises:
-        TypeError: They are one string, or not strings.
-    """
-    if isinstance(lines, str):
-        raise TypeError("translate takes a list of lines, not one string")
-    if isinstance(lines, bytes | bytearray) or not isinstance(lines, Iterable):
-        raise TypeError(f"translate takes a list of lines, not {type(lines).__name__}")
-    found = list(lines)
-    for index, line in enumerate(found):
-        if not isinstance(line, str):
-            remedy = "; decode it" if isinstance(line, bytes | bytearray) else ""
-            raise TypeError(
-                f"translate takes lines of str; line {index} (from 0) is of "
-                f"{type(line).__name__}{remedy}"
-            )
-    return found

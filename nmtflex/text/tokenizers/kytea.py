@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ class KyteaTokenizer(JapaneseTokenizer):
                 f"{model}: its SHA-256 begins with {self.sha256[:12]}, that of the model that was "
                 f"used with {sha256[:12]}; copy the folder again"
             )
+        self._alone = threading.Lock()  # it serves one thread at a time
         self._segmenter = vaporetto.Vaporetto.create_from_kytea_model(data)
         odd = re.compile(f"[{_RARE_KANJI}]")
         known = "".join(sorted(set(odd.findall(characters_of(data)))))
@@ -65,7 +67,8 @@ class KyteaTokenizer(JapaneseTokenizer):
     def pieces(self, line: str) -> list[str]:
         """Split as KyTea does; white space is split too, and nothing is dropped."""
         text = self._odd.sub(_STAND_IN, line)
-        pieces = [token.surface() for token in self._segmenter.tokenize(text)]
+        with self._alone:
+            pieces = [token.surface() for token in self._segmenter.tokenize(text)]
         return pieces if text == line else original_pieces(pieces, line)
 
     def describe(self) -> dict[str, Any]:

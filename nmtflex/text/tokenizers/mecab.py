@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,6 +39,7 @@ class MecabTokenizer(JapaneseTokenizer):
                 f"{nearest(dictionary, DICTIONARIES)}"
             )
         self.dictionary = dictionary
+        self._alone = threading.Lock()  # a tagger keeps its text and its result
         try:
             import MeCab
         except ImportError as error:
@@ -62,7 +64,10 @@ class MecabTokenizer(JapaneseTokenizer):
     def pieces(self, line: str) -> list[str]:
         """Split into the dictionary's words."""
         text = _REFUSED.sub("\ufffd", line)
-        words = [word for part in _parts(text) for word in WORD.findall(self._tagger.parse(part))]
+        with self._alone:
+            words = [
+                word for part in _parts(text) for word in WORD.findall(self._tagger.parse(part))
+            ]
         return words if text == line else original_pieces(words, line)
 
     def describe(self) -> dict[str, Any]:
