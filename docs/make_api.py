@@ -15,7 +15,7 @@ import griffe2md
 
 FOLDER = Path(__file__).resolve().parent
 PAGE = FOLDER / "api.md"
-NAMES = ("load", "Translator", "Translation")  # what the page shows, in this order
+NAMES = ("load", "Translator", "CallOptions", "Translation")  # what the page shows, in this order
 
 HEAD = """<!-- Made by `make docs` from the docstrings of the package: edit those. -->
 
@@ -47,6 +47,9 @@ def render() -> str:
         docstring_parser="google",
         docstring_options=OPTIONS,
     )
+    for name in NAMES:
+        if isinstance(package[name].final_target, griffe.Class):
+            inherit(package[name].final_target)
     for name in set(package.members) - set(NAMES):
         package.del_member(name)
     for name in NAMES:
@@ -55,6 +58,16 @@ def render() -> str:
             found.docstring.parsed  # noqa: B018  (keeps the types for the list of attributes)
             found.del_member(attribute)
     return HEAD + tidy(griffe2md.render_object_docs(package, STYLE))
+
+
+def inherit(one: griffe.Class) -> None:
+    """Give a class the methods of its bases in the package, before its own."""
+    for base in one.mro():
+        for name, member in base.functions.items():
+            if name not in one.members:
+                member.lineno -= 10_000
+                one.set_member(name, member)
+        one.bases = []
 
 
 def tidy(text: str) -> str:
@@ -74,7 +87,7 @@ def wrap(signature: re.Match[str]) -> str:
         return line
     name, rest = line.split("(", 1)
     parameters, result = rest.rsplit(") -> ", 1)
-    split = re.sub(r", (?=\w+: )", ",\n    ", parameters)
+    split = re.sub(r", (?=\**\w+: )", ",\n    ", parameters)
     return f"{name}(\n    {split},\n) -> {result}"
 
 

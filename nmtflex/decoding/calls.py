@@ -23,7 +23,6 @@ from nmtflex.decoding.translation import Translation
 from nmtflex.decoding.turns import computing_with
 
 Result = TypeVar("Result")
-STREAM = 256  # lines that a stream reads ahead
 
 
 class Calls(ABC):
@@ -140,7 +139,7 @@ class Calls(ABC):
     def stream(
         self,
         lines: Iterable[str],
-        buffer: int = STREAM,
+        buffer: int = 256,
         trace: bool = False,
         align: bool = False,
         **options: Unpack[CallOptions],

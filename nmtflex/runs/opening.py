@@ -12,7 +12,7 @@ from nmtflex.model.build import build_model, outlined
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.device import open_device, storage_dtype
 from nmtflex.runs.folder import RunFolder, best_update, read_run_config, update_of
-from nmtflex.runs.weights import check_weights, load_weights, model_tensors
+from nmtflex.runs.weights import check_weights, map_weights, model_tensors
 from nmtflex.text.pipeline import TextPipeline
 
 
@@ -45,7 +45,7 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
         check_weights(folder.best, model_tensors(run.model))
         model = _build(run.model_config, run.config["data"], device.dtype == "bfloat16")
         model.to(place, storage_dtype(device)).eval()
-        load_weights(folder.best, model)
+        map_weights(folder.best, model)
     except RunError as error:
         raise RunError(
             f"{error}; replace it by the weights.safetensors of a checkpoint beside it (weights "

@@ -93,6 +93,25 @@ def load_weights(path: Path, model: nn.Module) -> dict[str, str]:
     return about
 
 
+def map_weights(path: Path, model: nn.Module) -> None:
+    """Load a model's weights from a file for use without training.
+
+    On the CPU, weights in the format of the file are not copied: they lie in the pages of the file,
+    which all processes that have loaded it share. So the file may be replaced or deleted while it
+    is in use, but must not be overwritten in place.
+
+    Raises:
+        RunError: The file cannot be read, or is of another model.
+    """
+    tensors, _ = read_weights(path, model_tensors(model))
+    for name, own in itertools.chain(model.named_parameters(), model.named_buffers()):
+        tensor = tensors[name]
+        if (own.device, own.dtype) == (tensor.device, tensor.dtype):
+            own.data = tensor
+        else:
+            own.data.copy_(tensor)
+
+
 def read_weights(path: Path, own: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Read the weights of a model and their metadata.
 
