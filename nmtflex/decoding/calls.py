@@ -272,7 +272,12 @@ class Calls(ABC):
         with self._call():
             view, returned = self._under(options), options.returned
             return view.n_best(
-                lines, returned.n_best, tally, returned.trace, returned.align, limits
+                lines,
+                returned.n_best,
+                tally=tally,
+                trace=returned.trace,
+                align=returned.align,
+                limits=limits,
             )
 
     def _warn(self, best: Sequence[Translation]) -> None:

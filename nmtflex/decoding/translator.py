@@ -75,8 +75,8 @@ class Translator(Calls):
         own = self._options
         if (search, threshold, batch) == (own.search, own.threshold, own.batch):
             return self
-        models = self._models_for(search, threshold)
-        view = Translator(models, self.pipeline, search, batch, self._paragraphs)
+        view = self.decoding(self._models_for(search, threshold))
+        view.search, view.batch = search, batch
         view._lifetime, view.threads = self._lifetime, self.threads
         return view
 

@@ -116,7 +116,7 @@ def test_lines_of_other_maximum_lengths_are_decoded_together(translator, monkeyp
     plain = type(translator).n_best
     monkeypatch.setattr(
         "nmtflex.decoding.translator.Translator.n_best",
-        lambda self, lines, *more: calls.append(len(lines)) or plain(self, lines, *more),
+        lambda self, lines, *a, **b: calls.append(len(lines)) or plain(self, lines, *a, **b),
     )
     each = [{"max_length": length} for length in lengths]
     found = translator.translate_batch(LINES, each=each)
