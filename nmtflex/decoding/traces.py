@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from nmtflex.attention import Trace
 from nmtflex.decoding.batching import batches
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel
 from nmtflex.decoding.forced import forced_steps
-from nmtflex.decoding.turns import turn
+from nmtflex.decoding.turns import in_turn
 
 Numbers = npt.NDArray[Any]
 
@@ -64,10 +65,10 @@ def trace_pairs(
     lengths = [max(len(source), len(target)) if source else 0 for source, target in pairs]
     for batch in batches(lengths, batch_sentences):
         batch.sort(key=lambda index: -len(pairs[index][1]))
-        with turn(model.device):
-            traces = _trace_batch(model, [pairs[index] for index in batch])
-        for index, trace in zip(batch, traces, strict=True):
-            found[index] = trace
+        trace = functools.partial(_trace_batch, model, [pairs[index] for index in batch])
+        traces = in_turn(trace, model.device)
+        for index, one in zip(batch, traces, strict=True):
+            found[index] = one
     return found
 
 

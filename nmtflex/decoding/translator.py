@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from nmtflex.config import BatchConfig, SearchConfig, ThresholdConfig
@@ -15,7 +16,7 @@ from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import Numbers, SentenceTrace, most_attended, trace_pairs
 from nmtflex.decoding.translation import Translation
-from nmtflex.decoding.turns import turn
+from nmtflex.decoding.turns import in_turn
 from nmtflex.errors import OptionError
 from nmtflex.ops.heap import give_back
 from nmtflex.text.paragraphs import ParagraphSplitter
@@ -271,8 +272,10 @@ class Translator(Calls):
             for batch in batches(lengths, self.batch.batch_sentences, self.search.beam):
                 chosen = [sources[index] for index in batch]
                 most = None if limits is None else [limits[index] for index in batch]
-                with turn(self._models[0].device):
-                    best = beam_search(self._models, chosen, self.search, tally, count, most)
+                search = functools.partial(
+                    beam_search, self._models, chosen, self.search, tally, count, most
+                )
+                best = in_turn(search, self._models[0].device)
                 done(len(batch))
                 for index, hypotheses in zip(batch, best, strict=True):
                     found[index] = hypotheses

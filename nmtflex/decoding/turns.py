@@ -1,8 +1,12 @@
 """Turns to compute: one thread of a process at a time, and the one that has waited longest is next.
 
 Threads that decode at the same time would only take the interpreter and the cores from each other,
-some thread pools of numba allow one parallel loop at a time, and some tokenizers serve one thread.
-A turn is a batch or less, so a short call need not wait until a long one of another thread ends.
+and some thread pools of numba allow one parallel loop at a time. A turn is a batch, so a short call
+need not wait until a long one of another thread ends.
+
+The main thread computes itself; for all others one thread does. Each thread that computes has
+OpenMP threads, caches of oneDNN and a heap of its own: with eight of them a process took 450 MB
+more.
 
 PyTorch keeps the number of threads for each thread that calls it, and oneMKL keeps one for all, so
 it is set at every turn: results do not depend on what other threads did before.
@@ -13,9 +17,13 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import torch
+
+Result = TypeVar("Result")
 
 
 class Turns:
@@ -68,6 +76,9 @@ class _Setting(threading.local):
 
 
 _TURNS = Turns()
+_FOR_OTHERS = ThreadPoolExecutor(
+    1, thread_name_prefix="nmtflex-turns"
+)  # no thread before the first
 _setting = _Setting()
 
 
@@ -85,15 +96,23 @@ def computing_with(threads: int | None) -> Iterator[None]:
         _setting.threads = before
 
 
-@contextlib.contextmanager
-def turn(device: torch.device | None = None) -> Iterator[None]:
-    """Compute inside the block, alone; blocks are not nested.
+def in_turn(compute: Callable[[], Result], device: torch.device) -> Result:
+    """Compute alone, and return the result; ``compute`` itself may not call this.
 
     Args:
-        device: Where; a GPU becomes this thread's current one.
+        compute: What is to be done.
+        device: Where; a GPU becomes the current one.
     """
-    on_gpu = device is not None and device.type == "cuda"
-    with _TURNS.turn(), torch.cuda.device(device) if on_gpu else contextlib.nullcontext():
-        if _setting.threads is not None:
-            torch.set_num_threads(_setting.threads)
-        yield
+    threads = _setting.threads
+
+    def prepared() -> Result:
+        on_gpu = device.type == "cuda"
+        with torch.cuda.device(device) if on_gpu else contextlib.nullcontext():
+            if threads is not None:
+                torch.set_num_threads(threads)
+            return compute()
+
+    with _TURNS.turn():
+        if threading.current_thread() is threading.main_thread():
+            return prepared()
+        return _FOR_OTHERS.submit(prepared).result()
