@@ -26,6 +26,27 @@ def attended_words(
 ) -> Attended:
     """Link each target word to the source word with the greatest weight, the first of equal ones.
 
+    Returns:
+        A link for each word of ``word_weights``; nothing where either side has no words.
+    """
+    return strongest(word_weights(pipeline, line, tokens, words, weights, cuts))
+
+
+def strongest(by_word: Numbers) -> Attended:
+    """Return the source word with the greatest of ``word_weights`` for each target word."""
+    return most_attended(by_word).tolist() if by_word.size else []
+
+
+def word_weights(
+    pipeline: TextPipeline,
+    line: str,
+    tokens: Sequence[str],
+    words: Sequence[str],
+    weights: Numbers | None,
+    cuts: Sequence[int] = (),
+) -> Numbers:
+    """Return attention weights between the words that alignments count.
+
     Weights are summed over the subwords of either word. Words are numbered by
     ``Tokenizer.word_numbers``. The end of the sentence is no word.
 
@@ -38,16 +59,15 @@ def attended_words(
         cuts: How many of ``words`` each word of ``tokens`` became; empty if each became one.
 
     Returns:
-        A link for each target word; nothing where either side has no words.
+        [target words, source words]; empty where either side has no words.
     """
     source, target = pipeline.source, pipeline.target
     if weights is None or not len(tokens):
-        return []
+        return np.zeros((0, 0))
     by_word = sum_subwords(pipeline, line, tokens, weights, cuts)
     by_word = _sum_words(by_word, target.tokenizer.word_numbers(words))
     numbers = source.tokenizer.word_numbers(source.join(source.segment(line)))
-    by_word = _sum_words(by_word.T, numbers).T
-    return most_attended(by_word).tolist() if by_word.size else []
+    return _sum_words(by_word.T, numbers).T
 
 
 def align_pairs(

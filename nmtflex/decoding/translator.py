@@ -9,7 +9,8 @@ from nmtflex.config import BatchConfig, SearchConfig, ThresholdConfig
 from nmtflex.decoding.batching import batches, checked
 from nmtflex.decoding.calls import Calls
 from nmtflex.decoding.ensemble import Ids, StepModel
-from nmtflex.decoding.links import align_pairs, attended_words, mean_weights
+from nmtflex.decoding.links import align_pairs, mean_weights, strongest, word_weights
+from nmtflex.decoding.matching import linked_words
 from nmtflex.decoding.options import Options
 from nmtflex.decoding.paragraphs import joined
 from nmtflex.decoding.search import Hypothesis, beam_search
@@ -301,6 +302,7 @@ class Translator(Calls):
             words, cuts = target.decode_words(ids, self.search.unk), []
             text = target.tokenizer.detokenize(words)
         tokens = [target.vocabulary.token(token) for token in ids]
+        by_word = word_weights(self.pipeline, line, tokens, words, weights, cuts)
         return Translation(
             text=text,
             tokens=tokens,
@@ -310,5 +312,6 @@ class Translator(Calls):
             trace=trace,
             ids=ids,
             cuts=cuts,
-            attended=attended_words(self.pipeline, line, tokens, words, weights, cuts),
+            attended=strongest(by_word),
+            links=linked_words(by_word),
         )

@@ -16,9 +16,20 @@ def spans_of(
     """Return [start, end) in the raw line, in characters, for each subword of the words."""
     text, places = tokenizer.align(line)
     spans = _spans_in(text, words, tokenizer, subwords)
-    if places is None:
-        return spans
-    starts = [*(start for start, _ in places), len(line)]
+    return spans if places is None else raw_spans(spans, places, len(line))
+
+
+def raw_spans(
+    spans: Sequence[tuple[int, int]], places: Sequence[tuple[int, int]], length: int
+) -> list[tuple[int, int]]:
+    """Return where spans of a normalised line stand in the raw one.
+
+    Args:
+        spans: In the normalised line.
+        places: Where each of its characters comes from; see ``Tokenizer.align``.
+        length: Of the raw line.
+    """
+    starts = [*(start for start, _ in places), length]
     ends = [0, *(end for _, end in places)]
     return [(starts[start], max(starts[start], ends[end])) for start, end in spans]
 

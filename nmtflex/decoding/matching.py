@@ -1,0 +1,59 @@
+"""Words of a translation matched with those of its source, one to one as far as possible.
+
+A model attends to the noun when it writes an article, so the greatest weight of each target word
+links more words to a noun than translate it. Here words compete for each other.
+
+Legend: T target and S source words of a sentence.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nmtflex.decoding.traces import Numbers
+
+WordLink = tuple[int, int]  # source word, target word
+ROUNDS = 5
+STRONG = 0.5  # of a target word's weights, after the rounds
+
+
+def linked_words(weights: Numbers) -> list[WordLink]:
+    """Link words one to one as far as possible, then the rest to what they clearly attend to.
+
+    The weights of source and of target words are scaled in turns, so that neither attracts more
+    than its share (Sinkhorn and Knopp, 1967). The greatest weight then links two words, which leave
+    the contest, and so on: the competitive linking of Melamed (2000),
+    https://aclanthology.org/J00-2004, section 4.1. A target word left over is linked to the source
+    word that has more than half of its weight.
+
+    Args:
+        weights: [T, S] attention weights; see ``word_weights``.
+
+    Returns:
+        Links in target order.
+    """
+    if not weights.size:
+        return []
+    left = _balanced(weights)
+    shares = left / left.sum(1, keepdims=True)
+    found: dict[int, int] = {}
+    for _ in range(min(left.shape)):
+        target, source = np.unravel_index(left.argmax(), left.shape)
+        if left[target, source] <= 0:
+            break
+        found[int(target)] = int(source)
+        left[target] = left[:, source] = -1
+    for target, source in enumerate(shares.argmax(1).tolist()):
+        if target not in found and shares[target, source] > STRONG:
+            found[target] = source
+    return [(source, target) for target, source in sorted(found.items())]
+
+
+def _balanced(weights: Numbers) -> Numbers:
+    """Scale columns and rows to equal sums, in turns."""
+    least = np.finfo(np.float64).tiny
+    found = np.maximum(weights, 0.0)
+    for _ in range(ROUNDS):
+        found = found / np.maximum(found.sum(0, keepdims=True), least)
+        found = found / np.maximum(found.sum(1, keepdims=True), least)
+    return found
