@@ -83,7 +83,7 @@ class Calls(ABC):
             RuntimeError: The translator is closed, or this process was forked after it was loaded.
         """
         best = self._best("translate", lines, options)
-        self._warn(best)
+        self.warn_of_cuts(best)
         return [translation.text for translation in best]
 
     def translate_batch(
@@ -187,7 +187,7 @@ class Calls(ABC):
             RuntimeError: The translator is closed, or this process was forked after it was loaded.
         """
         best = await self._in_background(lambda: self._best("translate_async", lines, options))
-        self._warn(best)
+        self.warn_of_cuts(best)
         return [translation.text for translation in best]
 
     async def translate_batch_async(
@@ -280,7 +280,7 @@ class Calls(ABC):
                 limits=limits,
             )
 
-    def _warn(self, best: Sequence[Translation]) -> None:
+    def warn_of_cuts(self, best: Sequence[Translation]) -> None:
         """Warn a method's caller of sources that were cut, and of outputs that may be."""
         for index, translation in enumerate(best):
             if translation.unread:

@@ -64,6 +64,15 @@ class Translator(Calls):
         """Whether a model has weights over source positions, to align words by."""
         return any(model.aligned for model in self._models)
 
+    @property
+    def splitter(self) -> ParagraphSplitter | None:
+        """What splits lines into sentences; None leaves them whole."""
+        return self._paragraphs
+
+    def unsplit(self) -> Translator:
+        """Return a translator of the same models that leaves lines whole."""
+        return Translator(self._models, self.pipeline, self.search, self.batch)
+
     def decoding(self, models: Sequence[StepModel]) -> Translator:
         """Return a translator of other models, with the same pipeline and options.
 

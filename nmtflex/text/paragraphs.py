@@ -49,7 +49,11 @@ class ParagraphSplitter:
         return _paragraph(self._units(whole))
 
     def join(self, paragraph: Paragraph, translations: Sequence[str]) -> str:
-        """Join the translations of all units to a line.
+        """Join the translations of all units to a line; see ``parts``."""
+        return "".join(self.parts(paragraph, translations))
+
+    def parts(self, paragraph: Paragraph, translations: Sequence[str]) -> list[str]:
+        """Return what makes a line: the lead, then each translation and the space after it.
 
         White space is that of the source. Where the source has what is usual after a sentence, so
         has the translation: a space, or nothing after full-width characters.
@@ -62,7 +66,7 @@ class ParagraphSplitter:
             if inside and space == self._source.usual_space(unit):
                 space = self._pipeline.target.usual_space(text)
             joined += [text, space]
-        return "".join(joined)
+        return joined
 
     def _units(self, whole: Sequence[str]) -> Iterator[str]:
         """Yield the text of each unit, with the white space around it."""
