@@ -17,6 +17,7 @@ import typer
 from nmtflex.cli.app import app
 from nmtflex.cli.bind import command, refuse
 from nmtflex.cli.console import note, stderr
+from nmtflex.cli.html import translate_page
 from nmtflex.cli.processes import share_work
 from nmtflex.config import (
     Decoding,
@@ -75,6 +76,8 @@ def translate(
     Programs that wait for each translation need --buffer 1; on a terminal this is automatic. The
     moses format writes ||| inside a translation as &#124;&#124;&#124;.
 
+    With --html, the input is one HTML document, and so is the output.
+
     Several runs form an ensemble that averages their probabilities. Attention output
     (--attention-output, --replace-unk, --verbose) then comes from the first run, and --alignment
     from the mean of the runs; --tau applies to the runs with flexible attention, and auto is
@@ -101,6 +104,8 @@ def translate(
     from nmtflex.decoding.tally import Tally
 
     search, threshold, batch, device = decoding
+    if written.html:
+        paragraphs = dataclasses.replace(paragraphs, split="sentences")
     _check(written, search, shown, paragraphs)
     _check_files(input, output, written)
     ranks = _ranks(written)
@@ -109,6 +114,9 @@ def translate(
     models = functools.partial(
         open_ensemble, runs, search, threshold, batch, shown=shown, paragraphs=paragraphs
     )
+    if written.html:
+        translate_page(models(device), _lines(input, interactive=False), output, written, ranks)
+        return
     opened, again, spawn = _open(models, ranks.device(device), written.workers)
     show = _alignments(opened, written)
     traced = bool(written.attention_output or written.verbose)
@@ -176,16 +184,18 @@ def _check(
 
     check_output(written, search)
     if paragraphs.split == "sentences":
-        shows = OutputConfig(
+        parts = OutputConfig(
             n_best=written.n_best,
             alignment=written.alignment,
             attention_output=written.attention_output,
             verbose=written.verbose,
         )
-        refuse("cannot be combined with --split sentences, whose parts are joined", shows)
-    if not (written.attention_output or written.alignment or written.verbose or search.replace_unk):
+        refuse("cannot be combined with --split sentences, whose parts are joined", parts)
+    shows = written.attention_output or written.alignment or written.verbose or written.html
+    if not (shows or search.replace_unk):
         refuse(
-            "has no effect without --alignment, --attention-output, --replace-unk or --verbose",
+            "has no effect without --alignment, --attention-output, --html, --replace-unk or "
+            "--verbose",
             shown,
         )
 

@@ -256,6 +256,18 @@ class OutputConfig(ProcessConfig):
             flag="--stats",
         ),
     ] = False
+    html: Annotated[
+        bool,
+        Opt(
+            "Translate one HTML document, a page or a fragment, instead of lines: its tags go "
+            "where attention says that their words went. Its texts are split into sentences.",
+            flag="--html",
+        ),
+    ] = False
+    html_attributes: Annotated[
+        bool,
+        Opt("With --html: translate the attributes alt, title and placeholder too."),
+    ] = False
     verbose: Annotated[
         bool,
         Opt(
@@ -264,6 +276,18 @@ class OutputConfig(ProcessConfig):
             flag="--verbose",
         ),
     ] = False
+
+    def validate(self) -> list[str]:
+        """Check what an HTML document excludes."""
+        faults = ProcessConfig.validate(self)
+        if not self.html:
+            return faults + self.idle({"html_attributes": "without --html"})
+        lines = (
+            "buffer", "workers", "processes", "n_best", "format", "attention_output", "alignment",
+            "stats", "verbose",
+        )  # fmt: skip
+        why = "cannot be combined with --html, which translates one document"
+        return faults + self.given(dict.fromkeys(lines, why))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

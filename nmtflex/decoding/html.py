@@ -104,9 +104,7 @@ class HtmlUnits:
         targets = self._splitter.parts(paragraph, texts) if self._splitter else ["", *texts, ""]
         before = zip(_starts(sources)[1::2], _starts(targets)[1::2], strict=True)
         links: list[Link] = []
-        for unit, (text, own), (source, target) in zip(
-            paragraph.units, found, before, strict=True
-        ):
+        for unit, (text, own), (source, target) in zip(paragraph.units, found, before, strict=True):
             lead = len(text) - len(text.lstrip())
             links += [
                 (_moved(one, source), _moved(other, target - lead))

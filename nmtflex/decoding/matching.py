@@ -14,7 +14,8 @@ from nmtflex.decoding.traces import Numbers
 
 WordLink = tuple[int, int]  # source word, target word
 ROUNDS = 5
-STRONG = 0.5  # of a target word's weights, after the rounds
+LEAST = 0.1  # of a target word's weights, after the rounds; below, two words only happen to be left
+STRONG = 0.5
 
 
 def linked_words(weights: Numbers) -> list[WordLink]:
@@ -23,7 +24,7 @@ def linked_words(weights: Numbers) -> list[WordLink]:
     The weights of source and of target words are scaled in turns, so that neither attracts more
     than its share (Sinkhorn and Knopp, 1967). The greatest weight then links two words, which leave
     the contest, and so on: the competitive linking of Melamed (2000),
-    https://aclanthology.org/J00-2004, section 4.1. A target word left over is linked to the source
+    https://aclanthology.org/J00-2004. A target word left over is linked to the source
     word that has more than half of its weight.
 
     Args:
@@ -35,13 +36,13 @@ def linked_words(weights: Numbers) -> list[WordLink]:
     if not weights.size:
         return []
     left = _balanced(weights)
-    shares = left / left.sum(1, keepdims=True)
+    shares = left.copy()
     found: dict[int, int] = {}
     for _ in range(min(left.shape)):
-        target, source = np.unravel_index(left.argmax(), left.shape)
-        if left[target, source] <= 0:
+        target, source = divmod(int(left.argmax()), left.shape[1])
+        if left[target, source] < LEAST:
             break
-        found[int(target)] = int(source)
+        found[target] = source
         left[target] = left[:, source] = -1
     for target, source in enumerate(shares.argmax(1).tolist()):
         if target not in found and shares[target, source] > STRONG:

@@ -23,8 +23,8 @@ class Translation(NamedTuple):
         unread: Source tokens beyond ``max_source_length``, which were not translated.
         attended: For each word of the translation the number of the source word that it is linked
             to, from 0, if requested; see docs/formats.md for what counts as a word.
-        links: Pairs of a source and a target word that translate each other, numbered in the same way
-            and one to one as far as possible, if requested; see ``linked_words``.
+        links: Pairs of a source and a target word, numbered in the same way, that translate each
+            other: one to one as far as possible, if requested.
         truncated: Whether it has as many tokens as it may have, so that its end may be missing.
         units: If lines are split into sentences, the source and translation of each part that was
             translated by itself; otherwise None.

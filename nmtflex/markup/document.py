@@ -30,8 +30,8 @@ class HtmlDocument:
     what has the attribute ``translate="no"`` or the class ``notranslate``, and texts without a
     letter.
 
-    A short untranslatable element inside a text, such as ``<code>ls</code>``, is part of it, so
-    that the model sees a whole sentence; its translation is replaced by the element.
+    For an untranslatable element inside a text, such as ``<code>ls -l</code>``, the text has a
+    word, so that the model sees a whole sentence; the element replaces the word's translation.
 
     Args:
         html: A page, or a fragment of one.

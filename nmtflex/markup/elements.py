@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nmtflex.markup.parsing import RAW, VOID, Node
+from nmtflex.markup.parsing import RAW, VOID, Node, names
 
 # These separate texts. Everything else stands inside a sentence, as browsers show what they do not
 # know.
-STRUCTURE = frozenset(
+STRUCTURE = names(
     "address article aside blockquote body br button caption center col colgroup datalist dd "
     "details dialog dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 "
     "h4 h5 h6 head header hgroup hr html legend li link listing main menu meta nav noscript ol "
     "optgroup option p plaintext pre search section select style summary table tbody td template "
-    "tfoot th thead title tr ul xmp".split()
+    "tfoot th thead title tr ul xmp"
 )
 # What is inside is not language; inside a sentence it stands for a noun.
-_NO_LANGUAGE = frozenset("code kbd listing pre samp var".split())
+_NO_LANGUAGE = names("code kbd listing pre samp var")
 # Placed as a whole, without a word of its own.
-_EMBEDDED = frozenset(
+_EMBEDDED = names(
     "applet audio canvas embed iframe map math meter object picture progress rp rt svg textarea "
-    "video".split()
+    "video"
 )
 _CLASS = "notranslate"
 TRANSLATED_ATTRIBUTES = ("alt", "title", "placeholder")

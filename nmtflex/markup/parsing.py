@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nmtflex.errors import OptionError
@@ -22,11 +23,19 @@ _CONTEXTS = {
     **dict.fromkeys(("tbody", "thead", "tfoot", "caption", "colgroup"), "table"),
 }  # fmt: skip
 _DOCTYPE = re.compile(r"<!doctype[^>]*>", re.IGNORECASE)
-VOID = frozenset(
+_LAST = re.compile(r"</body>([\t\n\f\r ]*)</html>([\t\n\f\r ]*)\Z", re.IGNORECASE)
+
+
+def names(text: str) -> frozenset[str]:
+    """Return the names in a text."""
+    return frozenset(text.split())
+
+
+VOID = names(
     "area base basefont bgsound br col embed frame hr img input keygen link meta param source "
-    "track wbr".split()
+    "track wbr"
 )
-RAW = frozenset("iframe noembed noframes noscript plaintext script style xmp".split())
+RAW = names("iframe noembed noframes noscript plaintext script style xmp")
 _TAKES_LINE_FEED = ("pre", "listing", "textarea")  # these drop the one after their tag
 
 
@@ -54,9 +63,8 @@ class Node:
 def parse(html: str) -> Node:
     """Return the root of a page, or of a fragment of one.
 
-    What is written as HTML demands keeps every character, but white space behind the body moves
-    into it. Anything else is written so that it stays the same when it is read again: end tags that
-    were left out appear, and tags cross no more.
+    What is written as HTML demands keeps every character. Anything else is written so that it stays
+    the same when it is read again: end tags that were left out appear, and tags cross no more.
 
     Raises:
         OptionError: justhtml is not installed.
@@ -91,7 +99,7 @@ def markup(root: Node) -> str:
 def _tree(html: str) -> Node:
     """Parse once."""
     read = _reader(html)
-    plain, placed = read(html), read(html, track_node_locations=True)
+    plain, placed = read(), read(track_node_locations=True)
     # The library reads faulty markup in another way when it tracks locations.
     same = list(_shape(plain)) == list(_shape(placed))
     return _converted(placed if same else plain, html)
@@ -114,11 +122,11 @@ def _children(node: Any) -> Sequence[Any]:
     return inside.children or ()
 
 
-def _reader(html: str) -> Any:
+def _reader(html: str) -> Callable[..., JustHTML]:
     """Return what parses a page or a fragment."""
     try:
         from justhtml import JustHTML
-        from justhtml.parser import FragmentContext
+        from justhtml.parser.context import FragmentContext
     except ImportError as error:
         raise OptionError(
             "HTML needs justhtml; install it with: pip install 'nmtflex[serve]'"
@@ -130,10 +138,7 @@ def _reader(html: str) -> Any:
         first = _FIRST.match(html)
         context = FragmentContext(_CONTEXTS.get(first[1].lower() if first else "", "div"))
 
-    def read(text: str, **options: bool) -> JustHTML:
-        return JustHTML(text, sanitize=False, fragment_context=context, **options)
-
-    return read
+    return partial(JustHTML, html, sanitize=False, fragment_context=context)
 
 
 def _converted(parsed: JustHTML, html: str) -> Node:
@@ -150,7 +155,26 @@ def _converted(parsed: JustHTML, html: str) -> Node:
             own.children.append(node)
             if node.name:
                 stack.append((child, node))
+    _move_space_out(root, html)
     return root
+
+
+def _move_space_out(root: Node, html: str) -> None:
+    """Move white space behind the body, which parsers read into it, to where it stands."""
+    path = [root]
+    while path[-1].children and len(path) < 4:
+        path.append(path[-1].children[-1])
+    found = _LAST.search(html, max(0, html.lower().rfind("</body>")))
+    if not found or [node.name for node in path[1:]] != ["html", "body", ""]:
+        return
+    _, page, body, last = path
+    space = found[1] + found[2]
+    characters = space.replace("\r\n", "\n").replace("\r", "\n")
+    if last.text and last.text.endswith(characters) and last.opening.endswith(space):
+        last.text = last.text[: len(last.text) - len(characters)]
+        last.opening = last.opening[: len(last.opening) - len(space)]
+        body.closing += found[1]
+        page.closing += found[2]
 
 
 def _follows_text(parent: Node) -> bool:

@@ -11,7 +11,9 @@ from nmtflex.markup.parsing import Node
 from nmtflex.markup.tags import SPACES, write_text
 
 Pieces = list[str | int]  # markup, and numbers of texts that stand in it, translated
-LONGEST = 40  # characters of what is read along without being translated, such as a file's name
+# Read by a model in place of what is not translated, unless that is one word, such as a name: a
+# model copies a letter, and makes something up of foo.bar().
+STAND_IN = "X"
 ROOT = -1
 _RUNS = re.compile(f"([{SPACES}]+)")
 
@@ -115,11 +117,11 @@ class PassageReader:
             self._length += len(part)
 
     def _read_whole(self, node: Node, parent: int) -> None:
-        """Read what is placed as a whole, with its characters if they are few."""
+        """Read what is placed as a whole: one word in the text, or none."""
         number = self._open(Mark(parent, self._whole(node), whole=True))
-        words = "" if note_mark(node) else " ".join(words_in(node.children).split())
-        if len(words) <= LONGEST and not embedded(node):
-            self._read_text(words)
+        words = words_in(node.children).strip()
+        if words and not embedded(node) and not note_mark(node):
+            self._read_text(words if words.isalpha() else STAND_IN)
         self._close(self._found.marks[number])
 
     def _open(self, mark: Mark) -> int:

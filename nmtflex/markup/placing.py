@@ -65,9 +65,7 @@ class _Siblings:
         region: Where the parent stands in the translation.
     """
 
-    def __init__(
-        self, text: str, target: str, links: Numbers, source: Span, region: Span
-    ) -> None:
+    def __init__(self, text: str, target: str, links: Numbers, source: Span, region: Span) -> None:
         self._text = text
         self._target = target
         self._source = source

@@ -58,8 +58,8 @@ def _written(passage: Passage, target: str, spans: Sequence[Span]) -> Iterator[s
     done = 0
     while stack:
         parent, left = stack[-1]
-        number = next(left, None)
-        if number is None:
+        number = next(left, ROOT)
+        if number == ROOT:
             end = len(target) if parent == ROOT else spans[parent][1]
             yield write_text(target[done:end])
             done = end

@@ -31,6 +31,7 @@ LAYERS = [
     ["attention"],
     ["layers"],
     ["corpus"],
+    ["markup"],
     ["text"],
     ["ops"],
     ["ranks", "meeting", "launch", "workers"],
