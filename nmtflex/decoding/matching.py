@@ -13,7 +13,7 @@ import numpy as np
 from nmtflex.decoding.traces import Numbers
 
 WordLink = tuple[int, int]  # source word, target word
-ROUNDS = 5
+ROUNDS = 10
 LEAST = 0.1  # of a target word's weights, after the rounds; below, two words only happen to be left
 STRONG = 0.5
 
@@ -21,11 +21,11 @@ STRONG = 0.5
 def linked_words(weights: Numbers) -> list[WordLink]:
     """Link words one to one as far as possible, then the rest to what they clearly attend to.
 
-    The weights of source and of target words are scaled in turns, so that neither attracts more
-    than its share (Sinkhorn and Knopp, 1967). The greatest weight then links two words, which leave
-    the contest, and so on: the competitive linking of Melamed (2000),
-    https://aclanthology.org/J00-2004. A target word left over is linked to the source
-    word that has more than half of its weight.
+    First, weights are scaled in turns, so that no source word has more than 1 in all and each
+    target word has 1: as in the algorithm of Sinkhorn and Knopp (1967), whose columns have an equal
+    sum. The greatest weight then links two words, which leave the contest, and so on: the
+    competitive linking of Melamed (2000), https://aclanthology.org/J00-2004. A target word left
+    over is linked to the source word that has more than half of its weight.
 
     Args:
         weights: [T, S] attention weights; see ``word_weights``.
@@ -51,10 +51,10 @@ def linked_words(weights: Numbers) -> list[WordLink]:
 
 
 def _balanced(weights: Numbers) -> Numbers:
-    """Scale columns and rows to equal sums, in turns."""
+    """Scale columns to a sum of at most 1 and rows to 1, in turns."""
     least = np.finfo(np.float64).tiny
     found = np.maximum(weights, 0.0)
     for _ in range(ROUNDS):
-        found = found / np.maximum(found.sum(0, keepdims=True), least)
+        found = found / np.maximum(found.sum(0, keepdims=True), 1.0)
         found = found / np.maximum(found.sum(1, keepdims=True), least)
     return found

@@ -83,12 +83,12 @@ class HtmlDocument:
 
     def _walk(self, root: Node) -> None:
         """Read the whole tree."""
-        inside = holders(root)
+        self._holders = holders(root)
         side: list[Node] = []  # nodes of one passage
         stack: list[tuple[Node | str | None, bool]] = [(root, True)]
         while stack:
             node, around = stack.pop()
-            if isinstance(node, Node) and node is not root and not _structure(node, inside):
+            if isinstance(node, Node) and not self._separates(node, around):
                 side.append(node)
                 continue
             self._read(side, around)
@@ -99,12 +99,18 @@ class HtmlDocument:
                 self._pieces.append(node)
                 continue
             own = translates(node, around)
-            if (not own and id(node) not in inside) or embedded(node):
+            if (not own and id(node) not in self._holders) or embedded(node):
                 self._pieces += self._whole(node)
                 continue
             self._pieces += self._start_tag(node) if around or own else [node.opening]
             stack += [(node.closing, around), (None, own)]
             stack += [(child, own) for child in reversed(node.children)]
+
+    def _separates(self, node: Node, around: bool) -> bool:
+        """Whether a node separates texts; ``around``: whether what is around it is translated."""
+        if node.name in STRUCTURE or id(node) in self._holders:
+            return True
+        return bool(node.name) and not around and translates(node, around)
 
     def _read(self, nodes: list[Node], translated: bool) -> None:
         """Read the nodes of a passage, and what stands around it."""
@@ -153,7 +159,7 @@ class HtmlDocument:
         ]
         if not chosen or (node.opening.endswith("/>") and node.name not in VOID):
             return [node.opening]
-        found: Pieces = [f"<{node.name}"]
+        found: Pieces = [node.opening[: 1 + len(node.name)]]
         for key, value in node.attributes.items():
             if key in chosen:
                 found += [f' {key}="', len(self.texts), '"']
@@ -161,11 +167,6 @@ class HtmlDocument:
             else:
                 found.append(f' {key}="{write_value(value)}"')
         return [*found, node.opening[node.opening.rindex(">") :]]
-
-
-def _structure(node: Node, inside: set[int]) -> bool:
-    """Whether a node separates texts."""
-    return node.name in STRUCTURE or id(node) in inside
 
 
 def _readable(node: Node) -> bool:

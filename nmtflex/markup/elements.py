@@ -45,8 +45,8 @@ def embedded(node: Node) -> bool:
 
 
 def holders(root: Node) -> set[int]:
-    """Return the ids of the nodes with structure inside, or with what is translated again."""
-    found: set[int] = set()
+    """Return the ids of the root and of nodes with structure inside, or what is translated again."""
+    found = {id(root)}
     path: list[Node] = []
     todo: list[tuple[Node, int, bool]] = [(root, 0, True)]
     while todo:

@@ -36,6 +36,7 @@ VOID = names(
     "track wbr"
 )
 RAW = names("iframe noembed noframes noscript plaintext script style xmp")
+ENDS = ("\r\n", "\n")  # of lines
 _TAKES_LINE_FEED = ("pre", "listing", "textarea")  # these drop the one after their tag
 
 
@@ -213,8 +214,13 @@ def _text(data: str, offset: int | None, html: str, raw: bool) -> str:
     """Return the markup of a text: what stands in the source, if it means the same."""
     if raw:
         return data
-    found = None if offset is None else text_at(html, offset, data)
-    return write_text(data) if found is None else found
+    if offset is not None:
+        # The library counts the line feed that <pre> drops.
+        starts = [offset, *(offset + len(end) for end in ENDS if html.startswith(end, offset))]
+        for start in starts:
+            if (found := text_at(html, start, data)) is not None:
+                return found
+    return write_text(data)
 
 
 def _element(node: Any, html: str) -> Node:

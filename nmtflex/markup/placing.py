@@ -23,6 +23,7 @@ Span = tuple[int, int]
 Link = tuple[Span, Span]  # of a word in the text and in its translation, in characters
 Numbers = npt.NDArray[np.int64]
 NEVER = -(1 << 40)  # outweighs all words
+DEEPEST = 64  # elements inside each other; deeper, the first one gets all words of its parent
 
 
 def place(passage: Passage, target: str, links: Sequence[Link]) -> list[Span]:
@@ -41,16 +42,17 @@ def place(passage: Passage, target: str, links: Sequence[Link]) -> list[Span]:
         children.setdefault(mark.parent, []).append(number)
     spans: list[Span] = [(0, 0)] * len(passage.marks)
     all_links = np.array(links, dtype=np.int64).reshape(-1, 4)
-    todo = [(ROOT, (0, len(passage.text)), (0, len(target)))]
+    todo = [(ROOT, 0, (0, len(passage.text)), (0, len(target)))]
     while todo:
-        parent, source, region = todo.pop()
+        parent, depth, source, region = todo.pop()
         if parent not in children:
             continue
-        siblings = _Siblings(passage.text, target, all_links, source, region)
+        known = all_links if depth < DEEPEST else all_links[:0]
+        siblings = _Siblings(passage.text, target, known, source, region)
         marks = [passage.marks[number] for number in children[parent]]
         for number, mark, span in zip(children[parent], marks, siblings.place(marks), strict=True):
             spans[number] = span
-            todo.append((number, (mark.start, mark.end), span))
+            todo.append((number, depth + 1, (mark.start, mark.end), span))
     return spans
 
 
@@ -73,6 +75,9 @@ class _Siblings:
         first = np.searchsorted(links[:, 2], region[0])
         last = np.searchsorted(links[:, 3], region[1], "right")
         self._links = links[first : max(first, last)]
+        self._order = np.argsort(self._links[:, 0], kind="stable")  # that of the source
+        self._starts = self._links[self._order, 0]
+        self._ends = np.maximum.accumulate(self._links[self._order, 1])
         self._free = np.ones(len(self._links), dtype=bool)
         self._taken: list[Span] = []  # in order
 
@@ -104,8 +109,17 @@ class _Siblings:
 
     def _best_run(self, mark: Mark) -> Span | None:
         """Return the best run of free links, start and end; None if none speaks for the child."""
-        scores = np.where(_belongs(self._links, mark), 1, NEVER if mark.whole else -1)
-        return best_run(np.where(self._free, scores, NEVER))
+        start = np.searchsorted(self._ends, mark.start, "right")
+        own = self._order[start : max(start, np.searchsorted(self._starts, mark.end))]
+        own = own[_belongs(self._links[own], mark)]
+        if not len(own):
+            return None
+        first, last = int(own.min()), int(own.max()) + 1
+        scores = np.full(last - first, NEVER if mark.whole else -1)
+        scores[own - first] = 1
+        scores[~self._free[first:last]] = NEVER
+        run = best_run(scores)
+        return run and (run[0] + first, run[1] + first)
 
     def _take(self, run: Span, mark: Mark) -> Span:
         """Return the span of a run; part of a word, as in H<sub>2</sub>O, if the word stays."""
