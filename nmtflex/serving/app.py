@@ -86,12 +86,16 @@ class Api:
         fields = await self._desk.fields(request)
         texts, several = take_texts(fields)
         source, target = take(fields, "source"), take(fields, "target")
-        take_choice(fields, "format", ("text", "html"))
+        kind = take_choice(fields, "format", ("text", "html"))
         alternatives = take_number(fields, "alternatives", self._limits.alternatives_limit)
         self._desk.check_size(texts)
         detected = self._desk.detected(texts, source)
         ways = [self._desk.way(one.language, target) for one in detected]
-        work = self._service.translate(texts, ways, alternatives)
+        work = (
+            self._service.translate_html(texts, ways)
+            if kind == "html"
+            else self._service.translate(texts, ways, alternatives)
+        )
         found = await answered(request, work, self._limits.timeout)
         answer: dict[str, Any] = {"translatedText": [one.text for one in found]}
         if alternatives:

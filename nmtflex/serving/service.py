@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nmtflex.markup.document import Linked
+from nmtflex.markup.units import HtmlUnits
 from nmtflex.serving.languages import Languages, Pair
 from nmtflex.serving.queueing import Dispatcher, Work
 from nmtflex.serving.splitting import SplitText, TextSplitter, has_words
@@ -70,6 +73,34 @@ class Service:
             found |= zip(places, group, strict=True)
         return [found[place] for place in range(len(texts))]
 
+    async def translate_html(
+        self, pages: Sequence[str], ways: Sequence[Sequence[int]]
+    ) -> list[Translated]:
+        """Translate HTML; tags go where their words go. There are no alternatives.
+
+        Args:
+            pages: Pages, or fragments of them.
+            ways: As for ``translate``.
+
+        Raises:
+            Busy, Lost, Faulty: As ``translate``.
+        """
+        found = map(self._page_along, ways, pages)
+        return [Translated(html, []) for html in await asyncio.gather(*found)]
+
+    async def _page_along(self, way: Sequence[int], html: str) -> str:
+        """Translate HTML through one model after another."""
+        for model in way:
+            splitter = self.models[model].splitter.sentences
+            document = await asyncio.to_thread(HtmlUnits, html, splitter)
+            work = Work(model, _options(links=True))
+            found = iter(await self.dispatcher.translate(work, _with_words(document.units)))
+            linked = [
+                _linked(next(found)) if has_words(unit) else (unit, []) for unit in document.units
+            ]
+            html = await asyncio.to_thread(document.join, linked)
+        return html
+
     async def _along(
         self, way: Sequence[int], texts: Sequence[str], alternatives: int
     ) -> list[Translated]:
@@ -86,15 +117,24 @@ class Service:
         """Translate texts with one model."""
         splitter = self.models[number].splitter
         split = [splitter.split(text) for text in texts]
-        units = [unit for text in split for unit in text.units if has_words(unit)]
+        units = [unit for text in split for unit in text.units]
         work = Work(number, _options(alternatives))
-        answers = iter(await self.dispatcher.translate(work, units))
+        answers = iter(await self.dispatcher.translate(work, _with_words(units)))
         return [_joined(splitter, text, answers, alternatives) for text in split]
 
 
-def _options(alternatives: int) -> tuple[tuple[str, Any], ...]:
-    """Return the options of ``Translator.translate_batch``, for a sentence's batch."""
-    return (("n_best", 1 + alternatives),)
+def _options(alternatives: int = 0, *, links: bool = False) -> tuple[tuple[str, Any], ...]:
+    """Return the options of ``translate.translate_units``, for a sentence's batch."""
+    return (("n_best", 1 + alternatives), ("links", links))
+
+
+def _with_words(units: Sequence[str]) -> list[str]:
+    return [unit for unit in units if has_words(unit)]
+
+
+def _linked(answer: dict[str, Any]) -> Linked:
+    """Return the translation of a unit, and the links from it."""
+    return answer["texts"][0], answer["links"]
 
 
 def _joined(

@@ -35,19 +35,19 @@ class TextSplitter:
     """
 
     def __init__(self, pipeline: TextPipeline, join: int, longest: int) -> None:
-        self._splitter = ParagraphSplitter(pipeline, join, longest)
+        self.sentences = ParagraphSplitter(pipeline, join, longest)
 
     def split(self, text: str) -> SplitText:
         """Take a text apart."""
         ends = [match[0] for match in _LINE.finditer(text)]
         lines = _LINE.split(text)
-        return SplitText([self._splitter.split(line) for line in lines], [*ends, ""])
+        return SplitText([self.sentences.split(line) for line in lines], [*ends, ""])
 
     def join(self, split: SplitText, translations: Sequence[str]) -> str:
         """Put a text together from the translations of its units; white space is the source's."""
         left: Iterator[str] = iter(translations)
         return "".join(
-            self._splitter.join(line, list(islice(left, len(line.units)))) + end
+            self.sentences.join(line, list(islice(left, len(line.units)))) + end
             for line, end in zip(split.lines, split.ends, strict=True)
         )
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nmtflex.decoding.translation import Translation
     from nmtflex.decoding.translator import Translator
 
 
@@ -18,19 +17,22 @@ def translate_units(
     Args:
         translator: Of an open run.
         texts: Raw sentences.
-        options: Arguments of ``Translator.translate_batch``.
+        options: ``n_best``, and ``links``: whether to link characters.
 
     Returns:
-        For each sentence its ``texts``, the best first, and their ``scores``, natural logarithms of
-        their probabilities.
+        For each sentence its ``texts``, the best first, their ``scores``, natural logarithms of
+        their probabilities, and the ``links`` of the best one; see ``character_links``.
     """
-    found = translator.n_best(texts, options["n_best"])
-    return [_answer(translations) for translations in found]
+    from nmtflex.decoding.character_links import character_links
 
-
-def _answer(translations: Sequence[Translation]) -> dict[str, Any]:
-    return {
-        "texts": [one.text for one in translations],
-        "scores": [one.log_probability for one in translations],
-        "truncated": translations[0].truncated,
-    }
+    count, links = options["n_best"], options["links"] and translator.aligned
+    beam = max(translator.search.beam, count)
+    found = translator.translate_batch(texts, n_best=count, align=links, beam=beam)
+    return [
+        {
+            "texts": [one.text for one in translations],
+            "scores": [one.log_probability for one in translations],
+            "links": character_links(translator.pipeline, text, translations[0]) if links else [],
+        }
+        for text, translations in zip(texts, found, strict=True)
+    ]
