@@ -89,7 +89,7 @@ class Api:
         kind = take_choice(fields, "format", ("text", "html"))
         alternatives = take_number(fields, "alternatives", self._limits.alternatives_limit)
         self._desk.check_size(texts)
-        detected = self._desk.detected(texts, source)
+        detected = self._desk.detected(texts, source, html=kind == "html")
         ways = [self._desk.way(one.language, target) for one in detected]
         work = (
             self._service.translate_html(texts, ways)
@@ -115,9 +115,10 @@ class Api:
             raise Refused(400, "Invalid request: file format not supported")
 
         async def translate(texts: Sequence[str]) -> list[str]:
-            detected = self._desk.detected(texts, source, together=True)
+            detected = self._desk.detected(texts, source, html=known.html, together=True)
             ways = [self._desk.way(one.language, target) for one in detected]
-            return [one.text for one in await self._service.translate(texts, ways, 0)]
+            translated = self._service.translate_html if known.html else self._service.translate
+            return [one.text for one in await translated(texts, ways)]
 
         work = known.translate(await file.read(), translate)
         data = await answered(request, work, self._limits.timeout)

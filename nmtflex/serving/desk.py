@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from nmtflex.serving.fields import AUTO, Refused, read_fields
 from nmtflex.serving.languages import Languages, english_name
 
 CERTAIN = 100.0  # percent
+_TAG = re.compile("<[^>]*>")
 SHORT = 40  # characters of a text whose language others of the request help to find
 
 
@@ -59,13 +61,14 @@ class Desk:
                 )
 
     def detected(
-        self, texts: Sequence[str], source: str, *, together: bool = False
+        self, texts: Sequence[str], source: str, *, html: bool, together: bool = False
     ) -> list[Detected]:
         """Return the language of each text.
 
         Args:
             texts: Of a request.
             source: Their language as asked for, or ``AUTO``.
+            html: Whether they are HTML.
             together: Whether they have the same language.
 
         Raises:
@@ -73,6 +76,8 @@ class Desk:
         """
         if source != AUTO:
             return [Detected(self._code(source), CERTAIN)] * len(texts)
+        if html:
+            texts = [_TAG.sub(" ", text) for text in texts]
         whole = self.detector.ranked("\n".join(texts))
         if not whole:
             raise Refused(400, "The language cannot be found; give it as source")

@@ -50,7 +50,7 @@ class Service:
         self.dispatcher = dispatcher
 
     async def translate(
-        self, texts: Sequence[str], ways: Sequence[Sequence[int]], alternatives: int
+        self, texts: Sequence[str], ways: Sequence[Sequence[int]], alternatives: int = 0
     ) -> list[Translated]:
         """Translate texts.
 
