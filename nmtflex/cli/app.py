@@ -39,6 +39,7 @@ COMMANDS = (
     "average",
     "info",
     "translate",
+    "calibrate",
     "evaluate",
     "sweep",
     "bench",

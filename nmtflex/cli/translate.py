@@ -120,7 +120,8 @@ def translate(
     opened, again, spawn = _open(models, ranks.device(device), written.workers)
     show = _alignments(opened, written)
     traced = bool(written.attention_output or written.verbose)
-    setup = ChunkTranslation(again, written.n_best, traced, written.stats, bool(written.alignment))
+    asked = traced, written.stats, bool(written.alignment), bool(written.word_scores)
+    setup = ChunkTranslation(again, written.n_best, *asked)
     if not ranks.first:  # only the first process reads and writes
         follow(ranks, setup)
         return
@@ -128,7 +129,7 @@ def translate(
     lines = _lines(input, interactive)
     with contextlib.ExitStack() as files:
         # Open these first: if one fails, the output file must not be emptied.
-        besides = files.enter_context(open_besides(written, opened.translator.pipeline.source))
+        besides = files.enter_context(open_besides(written, opened.translator.pipeline))
         out = files.enter_context(open_lines(output))
         report = files.enter_context(_progress(quiet=interactive or out.isatty()))
         if ranks.alone:
@@ -213,6 +214,7 @@ def _check_files(input: Path | None, output: Path | None, written: OutputConfig)
         "--output": output,
         "--attention-output": written.attention_output,
         "--alignment": written.alignment,
+        "--word-scores": written.word_scores,
     }
     for (name, other), (flag, path) in itertools.combinations(named.items(), 2):
         if flag != "--output" and path and other and path.resolve() == other.resolve():
@@ -286,6 +288,7 @@ def _alignments(
 
     Raises:
         OptionError: An alignment is requested, and attention has no weights over source positions.
+        RunError: Word scores are requested, and the run has not been calibrated.
     """
     from nmtflex.cli.alignment import alignment_text
     from nmtflex.decoding.alignment import align
@@ -293,6 +296,8 @@ def _alignments(
 
     if written.alignment:
         check_aligned(opened.run, "--alignment", opened.translator.aligned)
+    if written.word_scores:
+        opened.translator.load_confidence()
     if not written.verbose:
         return None
     check_aligned(opened.run, "--verbose")

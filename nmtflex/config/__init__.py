@@ -30,6 +30,7 @@ from nmtflex.config.base import (
     revive,
 )
 from nmtflex.config.bench import BenchConfig
+from nmtflex.config.calibration import CalibrateConfig
 from nmtflex.config.compare import CompareConfig
 from nmtflex.config.concat import ConcatConfig
 from nmtflex.config.corpus import (

@@ -249,6 +249,14 @@ class OutputConfig(ProcessConfig):
             "the source word with the greatest attention weight."
         ),
     ] = None
+    word_scores: Annotated[
+        Path | None,
+        Opt(
+            "File for the scores of each translation, one JSON object per line: words, their "
+            "places in the text, the probability that each is right, their mean, and the share of "
+            "unaligned words. The run must have been calibrated: nmtflex calibrate RUN."
+        ),
+    ] = None
     stats: Annotated[
         bool,
         Opt(

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from nmtflex.config.base import Config, Kinds, Opt, Variant, options_of
-from nmtflex.config.shared import RunSplit, increasing
+from nmtflex.config.shared import RunSplit, figure_fault, increasing
 
-ENDINGS = (".png", ".svg", ".pdf")
 METRICS = ("loss", "perplexity", "bleu", "gate", "cps")
 
 
@@ -219,12 +218,7 @@ class PlotConfig(Config):
 
     def validate(self) -> list[str]:
         """Check the file suffix and the number of runs."""
-        faults = []
-        if self.output is not None and self.output.suffix not in ENDINGS:
-            faults.append(
-                f"--output {self.output}: unknown suffix {self.output.suffix!r}; use "
-                f"{', '.join(ENDINGS)}"
-            )
+        faults = figure_fault(self.output)
         alone = self.kind.of_one_run and (self.kind.kind != "auto" or self.kind.translates)
         if alone and len(self.runs) > 1:
             found = ", ".join(map(str, self.runs))

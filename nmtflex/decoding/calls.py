@@ -51,6 +51,7 @@ class Calls(ABC):
         trace: bool = False,
         align: bool = False,
         limits: Sequence[int] | None = None,
+        word_scores: bool = False,
     ) -> list[list[Translation]]:
         """Return the ``count`` best translations of each line."""
 
@@ -278,6 +279,7 @@ class Calls(ABC):
                 trace=returned.trace,
                 align=returned.align,
                 limits=limits,
+                word_scores=returned.word_scores,
             )
 
     def warn_of_cuts(self, best: Sequence[Translation]) -> None:

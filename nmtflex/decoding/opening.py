@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -17,6 +18,7 @@ from nmtflex.config import (
     ShownConfig,
     ThresholdConfig,
 )
+from nmtflex.decoding.confidence import Confidence, read_confidence
 from nmtflex.decoding.ensemble import StepModel
 from nmtflex.decoding.forks import check_not_forked, watch_forks
 from nmtflex.decoding.options import Options, refuse_rest, take
@@ -25,6 +27,7 @@ from nmtflex.errors import OptionError
 from nmtflex.model.inference import make_ready
 from nmtflex.runs.limits import check_aligned, run_reuse, run_thresholds, under
 from nmtflex.runs.opening import Run, load_run
+from nmtflex.runs.weights import digest_of
 from nmtflex.text.paragraphs import ParagraphSplitter
 
 Group = TypeVar("Group", bound=Config)
@@ -57,7 +60,8 @@ class LoadedTranslator(Translator):
     ) -> None:
         self._runs, self._shown = list(runs), shown
         models = self._models_for(options.search, options.threshold)
-        super().__init__(models, runs[0].pipeline, options.search, options.batch, paragraphs)
+        parts = runs[0].pipeline, options.search, options.batch, paragraphs
+        super().__init__(models, *parts, _confidence(runs, shown))
         self._options = options
         self.threads = torch.get_num_threads()  # as opening the runs has set them
 
@@ -153,6 +157,23 @@ def open_ensemble(
     resolved = [path.resolve() for path in paths]
     translator.reopen = (resolved, search, threshold, batch, device, shown, paragraphs)
     return Opened(runs[0], translator, tau, max(reuse))
+
+
+def _confidence(runs: Sequence[Run], shown: ShownConfig | None) -> Callable[[], Confidence]:
+    """Return a function that reads the calibration of runs, the first time it is called."""
+    folders = [run.folder for run in runs]
+
+    @functools.cache
+    def read() -> Confidence:
+        if shown is not None and shown != ShownConfig():
+            raise OptionError(
+                "word scores are calibrated for the mean of all layers and heads; leave out layer "
+                "and head"
+            )
+        paths, digests = [one.path for one in folders], [digest_of(one.best) for one in folders]
+        return read_confidence(paths, digests, folders[0].confidence)
+
+    return read
 
 
 def _splitter(

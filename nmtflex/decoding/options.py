@@ -39,6 +39,8 @@ class CallOptions(TypedDict, total=False):
         tau: Threshold of flexible attention: a number, "inf" or "auto".
         reuse_below: Gate below which steps do not attend; for runs of ``--attend-every gate``.
         batch_sentences: Sentences decoded together; affects only speed.
+        word_scores: Whether translations carry ``word_scores``, ``confidence`` and ``unaligned``;
+            for runs of ``nmtflex calibrate``.
     """
 
     beam: int | None
@@ -50,6 +52,7 @@ class CallOptions(TypedDict, total=False):
     tau: float | str | None
     reuse_below: float | None
     batch_sentences: int | None
+    word_scores: bool | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +62,7 @@ class ReturnedConfig(Config):
     n_best: Annotated[int, Opt("Translations of each line, at most the beam size.", ge=1)] = 1
     trace: Annotated[bool, Opt("Whether the best one carries a trace.")] = False
     align: Annotated[bool, Opt("Whether each carries its word alignment.")] = False
+    word_scores: Annotated[bool, Opt("Whether each carries scores of its words.")] = False
 
 
 class Options(NamedTuple):

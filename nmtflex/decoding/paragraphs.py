@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from nmtflex.config import SearchConfig
+from nmtflex.decoding.confidence import mean_score
 from nmtflex.decoding.translation import Translation
 from nmtflex.text.paragraphs import Paragraph, ParagraphSplitter
 
@@ -44,4 +45,15 @@ def joined(
             ids=[number for part in parts for number in part.ids],
             truncated=any(part.truncated for part in parts),
             units=list(zip(paragraph.units, texts, strict=True)),
+            log_probabilities=[value for part in parts for value in part.log_probabilities],
+            word_scores=(scores := [score for part in parts for score in part.word_scores]),
+            confidence=mean_score(scores),
+            unaligned=_unaligned(parts),
         )
+
+
+def _unaligned(parts: Sequence[Translation]) -> float | None:
+    """Return the mean ratio of unaligned words, of the parts that have one, by their words."""
+    known = [(one.unaligned, len(one.words)) for one in parts if one.unaligned is not None]
+    words = sum(count for _, count in known)
+    return sum(ratio * count for ratio, count in known) / words if words else None

@@ -35,12 +35,14 @@ class Hypothesis(NamedTuple):
     """One translation of a sentence.
 
     ``ids`` has no BOS or EOS; ``log_probability`` is the sum of natural logarithms with EOS
-    counted; ``score`` is that sum over length^alpha, EOS counted.
+    counted; ``score`` is that sum over length^alpha, EOS counted. ``log_probabilities`` are those
+    of each token, EOS last.
     """
 
     ids: Ids
     score: float
     log_probability: float
+    log_probabilities: Sequence[float] = ()
 
 
 class Beam(NamedTuple):
@@ -223,16 +225,21 @@ def _collect(
     starts = np.cumsum([0, *counts])
     # Finished hypotheses are sorted by length, so those longer than a step are a suffix.
     words = np.zeros((len(rows), len(live)), dtype=np.int64)
+    sums = np.zeros((len(rows), len(live) + 1))  # of the words before each, the end's total last
+    lengths = np.repeat(np.arange(len(counts)), counts)
+    sums[np.arange(len(rows)), lengths + 1] = totals
     for step in range(len(live) - 1, 0, -1):
         longer = slice(starts[step], None)
         before = live[step - 1]
         words[longer, step - 1] = before.tokens[pointers[longer]]
+        sums[longer, step] = before.totals[pointers[longer]]
         pointers[longer] = before.parents[pointers[longer]]
-    lengths = np.repeat(np.arange(len(counts)), counts).tolist()
+    each = np.diff(sums, axis=1)
     found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
-    for index, (row, length, total) in enumerate(zip(rows, lengths, totals, strict=True)):
+    for index, (row, length, total) in enumerate(zip(rows, lengths.tolist(), totals, strict=True)):
         score = total / (length + 1) ** length_penalty
-        found[row].append(Hypothesis(words[index, :length].tolist(), score, total))
+        steps = each[index, : length + 1].tolist()
+        found[row].append(Hypothesis(words[index, :length].tolist(), score, total, steps))
     for hypotheses in found:
         if not hypotheses:
             raise RunError("the model gives every continuation the probability 0; it is broken")

@@ -18,7 +18,8 @@ from nmtflex.decoding.traces import attention_line
 from nmtflex.decoding.translation import Translation
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import OptionError
-from nmtflex.text.pipeline import SidePipeline
+from nmtflex.text.pipeline import SidePipeline, TextPipeline
+from nmtflex.text.spans import spans_of
 from nmtflex.text.visible import counted
 from nmtflex.workers import ordered_map
 
@@ -60,6 +61,7 @@ class ChunkTranslation:
         trace: Whether to return traces of attention.
         counting: Whether to count score computations.
         align: Whether to align words.
+        word_scores: Whether to score words.
     """
 
     open_translator: Callable[[], Translator]
@@ -67,6 +69,7 @@ class ChunkTranslation:
     trace: bool
     counting: bool
     align: bool = False
+    word_scores: bool = False
 
     def __call__(self) -> Callable[[list[str]], Chunk]:
         """Open the model, and return a function that translates a chunk."""
@@ -75,7 +78,10 @@ class ChunkTranslation:
         def translate(lines: list[str]) -> Chunk:
             tally = Tally()
             counted = tally if self.counting else None
-            found = translator.n_best(lines, self.n_best, counted, self.trace, self.align)
+            looked = self.trace, self.align
+            found = translator.n_best(
+                lines, self.n_best, counted, *looked, word_scores=self.word_scores
+            )
             return Chunk(lines, found, tally)
 
         return translate
@@ -184,38 +190,43 @@ class _Noted:
 
 @dataclass(frozen=True)
 class Besides:
-    """Files about attention, beside the translations.
+    """Files about attention and words, beside the translations.
 
     Args:
         attention: Traces of the best translations, one object per line; see ``attention_line``.
         alignment: Word alignments of all translations, one per line; see ``pharaoh_line``.
-        source: The run's source side, which segments raw lines.
+        word_scores: Scores of all translations, one object per line; see ``scores_line``.
+        pipeline: The run's, which segments raw lines.
     """
 
     attention: BinaryIO | None
     alignment: BinaryIO | None
-    source: SidePipeline
+    word_scores: BinaryIO | None
+    pipeline: TextPipeline
 
     def write(self, line: str, translations: Sequence[Translation]) -> None:
         """Write what belongs to a raw source and its translations."""
         if self.attention is not None:
-            best, tokens = translations[0], self.source.segment(line)
+            best, tokens = translations[0], self.pipeline.source.segment(line)
             record = attention_line(tokens, best.tokens, best.score, best.trace)
             self.attention.write(record.encode())
         if self.alignment is not None:
             links = "".join(pharaoh_line(one.attended) for one in translations)
             self.alignment.write(links.encode())
+        if self.word_scores is not None:
+            lines = (scores_line(self.pipeline.target, one) for one in translations)
+            self.word_scores.write("".join(lines).encode())
 
 
 @contextlib.contextmanager
-def open_besides(output: OutputConfig, source: SidePipeline) -> Iterator[Besides]:
+def open_besides(output: OutputConfig, pipeline: TextPipeline) -> Iterator[Besides]:
     """Open the files that the options name; see ``Besides``."""
     with contextlib.ExitStack() as files:
-        attention, alignment = (
+        attention, alignment, scores = (
             files.enter_context(open_lines(path)) if path else None
-            for path in (output.attention_output, output.alignment)
+            for path in (output.attention_output, output.alignment, output.word_scores)
         )
-        yield Besides(attention, alignment, source)
+        yield Besides(attention, alignment, scores, pipeline)
 
 
 def format_translations(
@@ -247,6 +258,24 @@ def format_translations(
     if (units := translations[0].units) is not None:
         record["units"] = [{"source": unit, "text": text} for unit, text in units]
     return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def scores_line(target: SidePipeline, translation: Translation) -> str:
+    """Return a line of the file of word scores: a JSON object, ended by a line feed."""
+    text, words = translation.text, translation.words
+    record = {
+        "text": text,
+        "words": words,
+        "spans": spans_of(text, words, target.tokenizer, None),
+        "scores": [round(score, 6) for score in translation.word_scores],
+        "confidence": _rounded(translation.confidence),
+        "unaligned": _rounded(translation.unaligned),
+    }
+    return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
 
 
 def _moses(index: int, translation: Translation) -> str:

@@ -26,6 +26,13 @@ class Translation(NamedTuple):
         links: Pairs of a source and a target word, numbered in the same way, that translate each
             other: one to one as far as possible, if requested.
         truncated: Whether it has as many tokens as it may have, so that its end may be missing.
+        log_probabilities: Natural logarithms of the probability of each token, EOS last; those of
+            joined sentences follow each other.
+        word_scores: For each of ``words`` the probability that it is right, if requested; see
+            docs/scoring.md.
+        confidence: Their mean, the expected share of right words; None if there are no words.
+        unaligned: The share of words that attention links to nothing or to what is taken, a warning
+            of invented text; None without words or without attention weights.
         units: If lines are split into sentences, the source and translation of each part that was
             translated by itself; otherwise None.
     """
@@ -43,6 +50,10 @@ class Translation(NamedTuple):
     links: Sequence[tuple[int, int]] = ()
     truncated: bool = False
     units: Sequence[tuple[str, str]] | None = None
+    log_probabilities: Sequence[float] = ()
+    word_scores: Sequence[float] = ()
+    confidence: float | None = None
+    unaligned: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, which JSON can hold."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from nmtflex.config import BatchConfig, SearchConfig, ThresholdConfig
 from nmtflex.decoding.batching import batches, checked
 from nmtflex.decoding.calls import Calls
+from nmtflex.decoding.confidence import Confidence, no_confidence
 from nmtflex.decoding.ensemble import Ids, StepModel
 from nmtflex.decoding.links import align_pairs, mean_weights, strongest, word_weights
 from nmtflex.decoding.matching import linked_words
@@ -18,6 +20,7 @@ from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import Numbers, SentenceTrace, most_attended, trace_pairs
 from nmtflex.decoding.translation import Translation
 from nmtflex.decoding.turns import in_turn
+from nmtflex.decoding.word_features import WordFeatures
 from nmtflex.errors import OptionError
 from nmtflex.ops.heap import give_back
 from nmtflex.text.paragraphs import ParagraphSplitter
@@ -25,6 +28,15 @@ from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
 
 WARM_UP = 64  # sentences that are translated before a clock starts
+
+
+class Wanted(NamedTuple):
+    """What is returned of each line; see ``Translator.n_best``."""
+
+    best: int  # how many translations
+    trace: bool = False
+    align: bool = False
+    word_scores: bool = False
 
 
 class Translator(Calls):
@@ -42,6 +54,7 @@ class Translator(Calls):
         search: Options of the beam search.
         batch: How many sentences are decoded together; affects only speed.
         paragraphs: Splits each line into what is translated by itself; None leaves lines whole.
+        confidence: Returns what scores words; see ``load_confidence``.
     """
 
     def __init__(
@@ -51,6 +64,7 @@ class Translator(Calls):
         search: SearchConfig | None = None,
         batch: BatchConfig | None = None,
         paragraphs: ParagraphSplitter | None = None,
+        confidence: Callable[[], Confidence] = no_confidence,
     ) -> None:
         self.pipeline = pipeline
         self.search = search or SearchConfig()
@@ -58,6 +72,7 @@ class Translator(Calls):
         super().__init__(Options(self.search, ThresholdConfig(), self.batch))
         self._models = list(models)
         self._paragraphs = paragraphs
+        self._confidence = confidence
 
     @property
     def aligned(self) -> bool:
@@ -79,7 +94,17 @@ class Translator(Calls):
         Args:
             models: In evaluation mode, with the same vocabulary.
         """
-        return Translator(models, self.pipeline, self.search, self.batch, self._paragraphs)
+        parts = self.pipeline, self.search, self.batch, self._paragraphs, self._confidence
+        return Translator(models, *parts)
+
+    def load_confidence(self) -> Confidence:
+        """Return what scores words, read from the run folder once.
+
+        Raises:
+            RunError: The run has none, or a damaged or outdated one.
+            OptionError: The run was opened to show a single layer or head.
+        """
+        return self._confidence()
 
     def _under(self, options: Options) -> Translator:
         search, threshold, batch, _ = options
@@ -121,6 +146,7 @@ class Translator(Calls):
         trace: bool = False,
         align: bool = False,
         limits: Sequence[int] | None = None,
+        word_scores: bool = False,
     ) -> list[list[Translation]]:
         """Return the ``count`` best translations of each line, best first.
 
@@ -136,31 +162,34 @@ class Translator(Calls):
             align: Whether every translation carries its word alignment, ``attended``.
             limits: Most tokens of each line's translation, or of that of each sentence of it, if
                 fewer than the search options allow.
+            word_scores: Whether every translation carries ``word_scores``, ``confidence`` and
+                ``unaligned``. The run must have been calibrated: ``nmtflex calibrate RUN``.
 
         Raises:
             TypeError: ``lines`` is a single string, or does not consist of strings.
             OptionError: Lines are split into sentences, and ``count`` is more than 1, or ``trace``
                 or ``align`` is set.
             ValueError: It is to be aligned, and no model has weights over source positions.
+            RunError: Words are to be scored, and the run has not been calibrated.
             RuntimeError: The translator is closed, or this process was forked after it was loaded.
         """
         lines = list(checked(lines))
+        wanted = Wanted(count, trace, align, word_scores)
         with self._call():
             if self._paragraphs is None:
-                return self._n_best(lines, count, tally, trace, align, limits)
-            return self._split(self._paragraphs, lines, count, tally, trace or align, limits)
+                return self._n_best(lines, wanted, tally, limits)
+            return self._split(self._paragraphs, lines, wanted, tally, limits)
 
     def _split(
         self,
         paragraphs: ParagraphSplitter,
         lines: Sequence[str],
-        count: int,
+        wanted: Wanted,
         tally: Tally | None,
-        looking: bool,
         limits: Sequence[int] | None,
     ) -> list[list[Translation]]:
         """Return the translation of each line, joined from those of its sentences."""
-        if count > 1 or looking:
+        if wanted.best > 1 or wanted.trace or wanted.align:
             raise OptionError(
                 "a line that is split into sentences has one translation, without a trace or "
                 "links; load the run without split"
@@ -170,38 +199,41 @@ class Translator(Calls):
         if limits is not None:
             each = zip(limits, split, strict=True)
             limits = [limit for limit, paragraph in each for _ in paragraph.units]
-        best = [translation for (translation,) in self._n_best(units, 1, tally, limits=limits)]
+        best = [translation for (translation,) in self._n_best(units, wanted, tally, limits)]
         return [[one] for one in joined(paragraphs, split, best, self.search)]
 
     def _n_best(
         self,
         lines: list[str],
-        count: int,
-        tally: Tally | None = None,
-        trace: bool = False,
-        align: bool = False,
-        limits: Sequence[int] | None = None,
+        wanted: Wanted,
+        tally: Tally | None,
+        limits: Sequence[int] | None,
     ) -> list[list[Translation]]:
         """Return the best translations of each line, which is translated as a whole."""
+        confidence = self.load_confidence() if wanted.word_scores else None
+        weighing = wanted.align or (wanted.word_scores and self.aligned)
         sources = [self.pipeline.source.encode(line) for line in lines]
+        count = wanted.best
         found = [best[:count] for best in self.translate_ids(sources, tally, count, limits)]
         most = [self.search.longest_output(len(source)) for source in sources]
         most = most if limits is None else list(map(min, most, limits))
         # Unknown words may be replaced in any of them.
-        traced = count if self.search.replace_unk else int(trace)
+        traced = count if self.search.replace_unk else int(wanted.trace)
         pairs = [
             (source, hypothesis.ids)
             for source, hypotheses in zip(sources, found, strict=True)
-            for hypothesis in hypotheses[: count if align else traced]
+            for hypothesis in hypotheses[: count if weighing else traced]
         ]
         traces = self._trace(pairs)
-        weights = self._mean_weights(pairs, traces) if align else [None] * len(pairs)
+        weights = self._mean_weights(pairs, traces) if weighing else [None] * len(pairs)
         looked = iter(zip(traces, weights, strict=True))
         unread = map(self.pipeline.source.unread, lines)
 
         def text(line: str, hypothesis: Hypothesis, rank: int) -> Translation:
-            seen, weights = next(looked) if align or rank < traced else (None, None)
-            return self._text(line, hypothesis, seen if rank < traced else None, weights)
+            seen, weights = next(looked) if weighing or rank < traced else (None, None)
+            seen = seen if rank < traced else None
+            one = self._text(line, hypothesis, seen, weights if wanted.align else None)
+            return confidence.scored(one, self._features(line, one, weights)) if confidence else one
 
         return [
             [
@@ -228,6 +260,29 @@ class Translator(Calls):
                 (source, list(translation.ids))
                 for source, translation in zip(sources, translations, strict=True)
             ])
+
+    def word_features(
+        self, lines: Sequence[str], translations: Sequence[Translation]
+    ) -> list[WordFeatures]:
+        """Return what word scores are computed from.
+
+        Args:
+            lines: Raw lines.
+            translations: One translation of each line, from ``n_best``.
+        """
+        sources = map(self.pipeline.source.encode, lines)
+        pairs = [(source, list(one.ids)) for source, one in zip(sources, translations, strict=True)]
+        weights: Sequence[Numbers | None] = [None] * len(pairs)
+        with self._call():
+            if self.aligned:
+                weights = mean_weights(self._models, pairs, self.batch.batch_sentences)
+            return list(map(self._features, lines, translations, weights))
+
+    def _features(
+        self, line: str, translation: Translation, weights: Numbers | None
+    ) -> WordFeatures:
+        ids, each = translation.ids, translation.log_probabilities
+        return WordFeatures(self.pipeline, line, ids, each, weights)
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> list[list[int]]:
         """Align given translations; see ``Translation.attended``.
@@ -262,8 +317,8 @@ class Translator(Calls):
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses for sentences given as vocabulary ids, best first.
 
-        A hypothesis has ids, score and log-probability. A sentence without tokens has a single one,
-        empty and with score 0.
+        A hypothesis has ids, score and log-probabilities. A sentence without tokens has a single
+        one, empty and with score 0.
 
         Args:
             sources: Vocabulary ids of each sentence.
@@ -323,4 +378,5 @@ class Translator(Calls):
             cuts=cuts,
             attended=strongest(by_word),
             links=linked_words(by_word),
+            log_probabilities=hypothesis.log_probabilities,
         )

@@ -15,6 +15,7 @@ from nmtflex.figures.growth import growth
 from nmtflex.figures.heatmaps import attention, memory
 from nmtflex.figures.learning import learning
 from nmtflex.figures.lengths import by_length
+from nmtflex.figures.reliability import reliability
 from nmtflex.figures.speed import speed
 from nmtflex.figures.steps import focus, gate
 from nmtflex.figures.style import look
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "attention", "by_length", "check_matplotlib", "comparison", "encoding", "focus", "gate",
-    "growth", "learning", "memory", "save", "speed", "trade_off", "trade_offs",
+    "growth", "learning", "memory", "reliability", "save", "speed", "trade_off", "trade_offs",
 ]  # fmt: skip
 
 

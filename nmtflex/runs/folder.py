@@ -29,6 +29,7 @@ class RunFolder:
         self.raw = path / "raw"
         self.metrics = path / "metrics.csv"
         self.commands = path / "commands.jsonl"
+        self.confidence = path / "confidence.json"
         self.tensorboard = path / "tensorboard"
         self.checkpoints = path / "checkpoints"
         self.best = self.checkpoints / "best.safetensors"

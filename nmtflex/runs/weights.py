@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from nmtflex.errors import RunError
-from nmtflex.files import atomic_file
+from nmtflex.files import atomic_file, file_hash
 
 CHECKSUM = "sha256"  # key in a file's metadata
 
@@ -62,6 +62,17 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     if written is not None and written != _checksum(tensors, about):
         raise RunError(f"{path} is damaged: its content does not match its checksum")
     return tensors, about
+
+
+def digest_of(path: Path) -> str:
+    """Return the checksum in a file's header; of an older file without one, its SHA-256.
+
+    Raises:
+        RunError: The file is missing, truncated or not a safetensors file.
+    """
+    with open_tensors(path) as file:
+        about = file.metadata() or {}
+    return about.get(CHECKSUM) or file_hash(path)
 
 
 def _checksum(tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> str:

@@ -48,7 +48,7 @@ def _spans_in(
             places.append((start, cursor))
         characters = [places[owner] for owner in owners]
         if subwords is None:
-            spans.append((characters[0][0], cursor))
+            spans.append((characters[0][0] if characters else cursor, cursor))
             continue
         for start, end in subwords.bounds(word):
             first = characters[start][0]

@@ -107,23 +107,27 @@ def slow_beam_search(
     beam: int,
     alpha: float,
     limit: int,
-) -> list[tuple[list[int], float, float]]:
-    """Beam search of one sentence in plain loops: (ids, score, log-probability), best first."""
-    live: list[tuple[list[int], float]] = [([], 0.0)]
-    finished: list[tuple[list[int], float, float]] = []
+) -> list[tuple[list[int], float, float, list[float]]]:
+    """Beam search of one sentence in plain loops, best first.
+
+    Each is (ids, score, log-probability, what each token added to that).
+    """
+    live: list[tuple[list[int], float, list[float]]] = [([], 0.0, [])]
+    finished: list[tuple[list[int], float, float, list[float]]] = []
     while live:
         candidates = []
-        for rank, (ids, total) in enumerate(live):
+        for rank, (ids, total, _) in enumerate(live):
             for token, value in enumerate(model.defined(source, ids)):
                 if token in {PAD_ID, BOS_ID} or (len(ids) == limit and token != EOS_ID):
                     continue
                 candidates.append((-(total + value), token, rank))
         continued = []
         for cost, token, rank in sorted(candidates)[: beam - len(finished)]:
-            ids = live[rank][0]
+            ids, total, each = live[rank]
+            each = [*each, -cost - total]
             if token == EOS_ID:
-                finished.append((ids, -cost / (len(ids) + 1) ** alpha, -cost))
+                finished.append((ids, -cost / (len(ids) + 1) ** alpha, -cost, each))
             else:
-                continued.append(([*ids, token], -cost))
+                continued.append(([*ids, token], -cost, each))
         live = continued
     return sorted(finished, key=lambda item: -item[1])
