@@ -123,7 +123,7 @@ def read_confidence(runs: Sequence[Path], weights: Sequence[str], path: Path) ->
         )
     try:
         confidence = _parsed(found)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise RunError(f"{path}: damaged: {error!r}; {again}") from error
     if confidence.weights != list(weights):
         raise RunError(f"{path} was fitted for other weights or other runs; {again}")

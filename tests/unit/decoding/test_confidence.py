@@ -54,6 +54,7 @@ DAMAGES = {
     "no bias": (lambda file: file.pop("bias"), "bias"),
     "a word": (lambda file: file.update(bias="x"), "'x'"),
     "a number that is none": (lambda file: file.update(bound=float("nan")), "nan"),
+    "a number beyond all": (lambda file: file.update(bias=10**400), "damaged"),
     "a feature less": (lambda file: file["features"].pop("place"), "features"),
     "a list": (lambda file: file.update(features=[1]), "damaged"),
     "no scale": (lambda file: file["features"]["place"].update(scale=0), "scale is 0"),
