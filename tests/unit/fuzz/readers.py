@@ -10,12 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from mutations import Damage, Edit, damage, damage_json, damage_safetensors, damage_toml
 
 from nmtflex.cli.app import main
 from nmtflex.config import DeviceConfig, FinetuneConfig
 from nmtflex.corpus.store import TokenStore, open_prepared
+from nmtflex.decoding.confidence import Confidence, read_confidence
+from nmtflex.decoding.logistic import Logistic
+from nmtflex.decoding.word_features import feature_names
 from nmtflex.errors import NmtflexError
 from nmtflex.figures.tradeoff import read_points, table_facts
 from nmtflex.runs.folder import RunFolder
@@ -74,6 +78,10 @@ def make_files(folder: Path) -> None:
         "--embedding-size", 3, "--encoder-size", 2, "--decoder-size", 4, "--batch-sentences", 10,
         "--updates", 2, "--valid-beam", 1, "--log-every", 1, "--threads", 1, "--device", "cpu",
     )  # fmt: skip
+    count = len(feature_names(attending=True))
+    model = Logistic(0.5, np.ones(count), np.zeros(count), np.ones(count))
+    about = {"split": "valid", "beam": 5, "auc": 0.8}
+    Confidence(model, 0.3, ["ab"], about).save(folder / "run/confidence.json")
     (folder / "sweep.csv").write_bytes(SWEEP)
     (folder / "options.toml").write_bytes(TOML)
     (folder / "model.kytea").write_bytes(TINY_KYTEA.read_bytes())
@@ -152,6 +160,10 @@ def read_sweep(folder: Path) -> None:
     table_facts(folder / "sweep.csv", "")
 
 
+def read_scores(folder: Path) -> None:
+    read_confidence([folder / "run"], ["ab"], folder / "run/confidence.json")
+
+
 class Target(NamedTuple):
     """A file, what is done to it, and what reads it."""
 
@@ -186,6 +198,7 @@ TARGETS = {
         lambda folder: read_metrics(RunFolder(folder / "run")) and None,
         250,
     ),
+    "confidence": Target("run/confidence.json", damage_json, read_scores, 250),
     "sweep": Target("sweep.csv", damage, read_sweep, 250),
     "options": Target("options.toml", damage_toml, read_options, 100),
     "kytea": Target("model.kytea", damage, read_kytea, 30),
