@@ -116,7 +116,10 @@ def read_confidence(runs: Sequence[Path], weights: Sequence[str], path: Path) ->
     again = f"make it with: nmtflex calibrate {' '.join(map(str, runs))}"
     if not path.exists():
         raise RunError(f"{path}: no such file, and words have no scores without it; {again}")
-    found = read_json(path, RunError)
+    try:
+        found = read_json(path, RunError)
+    except RunError as error:
+        raise RunError(f"{error}; {again}") from error
     if found.get("format") != FORMAT:
         raise RunError(
             f"{path} has format {found.get('format')!r}, and this nmtflex reads {FORMAT}; {again}"

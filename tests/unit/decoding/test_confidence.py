@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,6 +75,13 @@ def test_a_file_of_no_use_names_the_remedy(tmp_path, name) -> None:
         read_confidence([tmp_path / "run"], ["ab"], path)
     for words in (str(path), value, f"nmtflex calibrate {tmp_path / 'run'}"):
         assert words in str(caught.value)
+
+
+def test_a_cut_file_names_the_remedy(tmp_path) -> None:
+    path = tmp_path / "confidence.json"
+    path.write_text('{"format": 1')
+    with pytest.raises(RunError, match="not valid JSON.*nmtflex calibrate run"):
+        read_confidence([Path("run")], ["ab"], path)
 
 
 def test_without_a_file(make_tiny_run) -> None:
