@@ -80,7 +80,7 @@ def test_a_file_of_no_use_names_the_remedy(tmp_path, name) -> None:
 def test_a_cut_file_names_the_remedy(tmp_path) -> None:
     path = tmp_path / "confidence.json"
     path.write_text('{"format": 1')
-    with pytest.raises(RunError, match="not valid JSON.*nmtflex calibrate run"):
+    with pytest.raises(RunError, match=r"not valid JSON.*nmtflex calibrate run"):
         read_confidence([Path("run")], ["ab"], path)
 
 
