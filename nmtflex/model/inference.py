@@ -53,10 +53,15 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
 
 
 def _tabulate(model: Seq2Seq) -> None:
-    """Make the table of words, unless it is too large."""
+    """Make the table of words, unless it is too large, or would only repeat the embeddings."""
     words = torch.arange(model.target_size, device=model.device)
     with model.precision():
-        width = sum(part.shape[1] for part in model.words(words[:1]))
+        first = model.words(words[:1])
+        if not first.feedback.numel() and torch.equal(
+            first.gates, model.target_embedding(words[:1])
+        ):
+            return
+        width = sum(part.shape[1] for part in first)
         if len(words) * width <= LARGEST_TABLE:
             model.word_table = model.words(words)
 
