@@ -18,7 +18,9 @@ import torch
 import nmtflex
 from nmtflex.config import FlexibleConfig
 from nmtflex.decoding import turns
+from nmtflex.decoding.search import beam_search
 from nmtflex.decoding.turns import Turns
+from nmtflex.errors import OptionError
 
 LINES = ["a b c", "", "c a b b", "h", "g f e d c b a"]
 PLAIN = {"device": "cpu", "threads": 1, "dtype": "float64"}
@@ -66,10 +68,9 @@ def test_eight_threads_with_other_options_get_what_they_get_alone(translator):
 
 def test_translators_with_other_numbers_of_threads_keep_theirs(run, monkeypatch):
     seen = []
-    search = nmtflex.decoding.translator.beam_search
     monkeypatch.setattr(
         "nmtflex.decoding.translator.beam_search",
-        lambda *given: seen.append(torch.get_num_threads()) or search(*given),
+        lambda *given: seen.append(torch.get_num_threads()) or beam_search(*given),
     )
     one = nmtflex.load(run, **PLAIN)
     two = nmtflex.load(run, **{**PLAIN, "threads": 2})
@@ -79,6 +80,24 @@ def test_translators_with_other_numbers_of_threads_keep_theirs(run, monkeypatch)
     thread.start()
     thread.join()
     assert seen == [1, 2, 1, 1, 2]
+
+
+def test_one_thread_computes_for_all_but_the_main_one(translator, monkeypatch):
+    """Each thread that computes would keep memory of its own."""
+    seen = []
+    monkeypatch.setattr(
+        "nmtflex.decoding.translator.beam_search",
+        lambda *given: seen.append(threading.get_ident()) or beam_search(*given),
+    )
+    translator.n_best(LINES, 1)
+    for _ in range(3):
+        thread = threading.Thread(target=translator.n_best, args=(LINES, 1))
+        thread.start()
+        thread.join()
+    assert seen[0] == threading.get_ident()
+    assert len(seen) == 4
+    assert len(set(seen[1:])) == 1
+    assert seen[1] != seen[0]
 
 
 def test_turns_are_taken_in_the_order_of_asking():
@@ -188,7 +207,7 @@ def test_a_task_that_is_cancelled_before_its_turn_costs_nothing(translator):
 
 
 def test_errors_reach_the_task(translator):
-    with pytest.raises(nmtflex.errors.OptionError, match=r"translate_async: .*'beem'.*beam"):
+    with pytest.raises(OptionError, match=r"translate_async: .*'beem'.*beam"):
         asyncio.run(translator.translate_async(LINES, beem=3))
     with pytest.raises(TypeError, match=r"line 0 .*int"):
         asyncio.run(translator.translate_batch_async([7]))
