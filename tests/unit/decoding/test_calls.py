@@ -55,13 +55,15 @@ def texts(translator, lines, **options):
         return translator.translate(lines, **options)
 
 
-def same(found, expected):
+def same(found, wanted):
     """Compare translations of lines; in another batch, sums differ in their last bits."""
-    for many, wanted in zip(found, expected, strict=True):
-        for one, other in zip(many, wanted, strict=True):
-            numbers = one.score, one.log_probability
-            assert numbers == pytest.approx((other.score, other.log_probability), rel=1e-9)
-            bare = {"score": 0, "log_probability": 0, "trace": None}
+    for many, others in zip(found, wanted, strict=True):
+        for one, other in zip(many, others, strict=True):
+            numbers, expected = (
+                [each.score, each.log_probability, *each.log_probabilities] for each in (one, other)
+            )
+            assert numbers == pytest.approx(expected, rel=1e-9)
+            bare = {"score": 0, "log_probability": 0, "log_probabilities": (), "trace": None}
             assert one._replace(**bare) == other._replace(**bare)
 
 
@@ -192,8 +194,9 @@ def test_every_option_of_a_call_has_its_type():
     wanted = {}
     for group in (SearchConfig, ThresholdConfig, BatchConfig):
         wanted |= {name: plain for name, (plain, _) in options_of(group).items()}
-    assert hints.keys() == wanted.keys() - set(AT_LOADING)
+    assert hints.keys() == wanted.keys() - set(AT_LOADING) | {"word_scores"}
     hints["tau"] = str | None  # a number as well
+    assert hints.pop("word_scores") == bool | None  # of what a call returns
     for name, hint in hints.items():
         assert hint == wanted[name] | None, name
 
