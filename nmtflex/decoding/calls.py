@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from nmtflex.config import OutputConfig, options_of
+from nmtflex.decoding.asked import Asked
 from nmtflex.decoding.batching import buffers, checked
 from nmtflex.decoding.lifetime import Lifetime
 from nmtflex.decoding.options import CallOptions, Options, ReturnedConfig, alike
@@ -48,10 +49,7 @@ class Calls(ABC):
         lines: Iterable[str],
         count: int,
         tally: Tally | None = None,
-        trace: bool = False,
-        align: bool = False,
-        limits: Sequence[int] | None = None,
-        word_scores: bool = False,
+        **asked: Unpack[Asked],
     ) -> list[list[Translation]]:
         """Return the ``count`` best translations of each line."""
 

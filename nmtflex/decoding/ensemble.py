@@ -57,9 +57,14 @@ class StepModel(Protocol):
         """Return natural logarithms [N, V] of the probabilities of the next word."""
 
     def best_words(
-        self, output: Tensor, count: int, never: Sequence[int] = (), only: Tensor | None = None
+        self,
+        output: Tensor,
+        count: int,
+        never: Sequence[int] = (),
+        only: Tensor | None = None,
+        also: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return the most probable next words [N, K]; see ``nmtflex.ops.vocabulary``."""
+        """Return the most probable next words [N, K], then ``also``; see ``Ensemble``."""
 
     def encoding_computations(self, lengths: Tensor) -> Tensor:
         """Return the attention scores [B] that ``encode`` computes for sources of ``lengths``."""
@@ -127,7 +132,11 @@ class Ensemble:
         return torch.stack(log_probs).logsumexp(0) - math.log(len(log_probs))
 
     def best_words(
-        self, count: int, never: Sequence[int], only: Tensor | None = None
+        self,
+        count: int,
+        never: Sequence[int],
+        only: Tensor | None = None,
+        also: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Return the most probable words after those of the last step, the best first.
 
@@ -135,13 +144,19 @@ class Ensemble:
             count: K.
             never: Words that are not returned.
             only: [N], the only word that may be returned, or -1.
+            also: [N, P], words that follow the K best; none of them is in ``never``.
 
         Returns:
-            Log-probabilities [N, K] and words [N, K].
+            Log-probabilities [N, K] and words [N, K]; P more of each with ``also``.
         """
         if len(self._models) == 1:
-            return self._models[0].best_words(self._outputs[0], count, never, only)
-        return best_of(self.log_probs(), count, never, only)
+            return self._models[0].best_words(self._outputs[0], count, never, only, also)
+        log_probs = self.log_probs()
+        if also is None:
+            return best_of(log_probs, count, never, only)
+        others = log_probs.gather(1, also)
+        values, words = best_of(log_probs, count, never, only)
+        return torch.cat([values, others], 1), torch.cat([words, also], 1)
 
     def report(self, tally: Tally) -> None:
         """Add the counts to a tally."""

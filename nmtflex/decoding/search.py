@@ -10,8 +10,8 @@ device in one transfer, the only one that waits for a GPU, and sends back the ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -62,6 +62,32 @@ class Beam(NamedTuple):
         return Beam(*(part[chosen] for part in self))
 
 
+class Growing(Protocol):
+    """What every search knows of N hypotheses; see ``Beam``."""
+
+    @property
+    def rows(self) -> Array:
+        """Their sentences [N], ascending."""
+
+    @property
+    def parents(self) -> Array:
+        """The hypotheses of the step before [N]."""
+
+    @property
+    def tokens(self) -> Array:
+        """Their last words [N]."""
+
+    @property
+    def totals(self) -> Array:
+        """Their summed log-probabilities [N]."""
+
+    def select(self, chosen: Array) -> Self:
+        """Return the hypotheses ``chosen``, a mask [N] or indices."""
+
+
+Hypotheses = TypeVar("Hypotheses", bound=Growing)
+
+
 @torch.inference_mode()
 @steady_threads()
 def beam_search(
@@ -110,17 +136,46 @@ def beam_search(
     slots = np.full_like(rows, config.beam)  # [B], beam size - finished hypotheses
     beam = Beam(rows, rows, np.full_like(rows, BOS_ID), np.zeros(len(rows)))
     bar = Bar(most, config.length_penalty, min(wanted or config.beam, config.beam))
-    live: list[Beam] = []
-    ended: list[Beam] = []
-    while len(beam.rows):
-        ensemble.select(beam.parents)
-        ensemble.step(*_upload(ensemble, beam.rows, beam.tokens))
+
+    def extend(beam: Beam, step: int) -> Beam:
         only = None
-        if len(live) in last_steps:
-            (only,) = _upload(ensemble, np.where(most[beam.rows] == len(live), EOS_ID, -1))
+        if step in last_steps:
+            (only,) = upload_all(ensemble, np.where(most[beam.rows] == step, EOS_ID, -1))
         width = int(slots[beam.rows].max())
         values, words = download(*ensemble.best_words(width, NEVER, only))
-        chosen = _extend(beam, values, words, width, slots)
+        return _extend(beam, values, words, width, slots)
+
+    live, ended = grow(ensemble, beam, slots, bar, extend)
+    if tally is not None:
+        ensemble.report(tally)
+    return collect(live, ended, len(sources), config.length_penalty)
+
+
+def grow(
+    ensemble: Ensemble,
+    beam: Hypotheses,
+    slots: Array,
+    bar: Bar,
+    extend: Callable[[Hypotheses, int], Hypotheses],
+) -> tuple[list[Hypotheses], list[Hypotheses]]:
+    """Let hypotheses grow until no sentence is open.
+
+    Args:
+        ensemble: The models, with the sentences encoded.
+        beam: One hypothesis of each sentence, whose last word is BOS.
+        slots: [B], beam sizes; finished hypotheses are subtracted.
+        bar: Of the same sentences.
+        extend: Returns the next hypotheses, given the last ones and how many words they have.
+
+    Returns:
+        For each step the hypotheses that go on, and those that have ended.
+    """
+    live: list[Hypotheses] = []
+    ended: list[Hypotheses] = []
+    while len(beam.rows):
+        ensemble.select(beam.parents)
+        ensemble.step(*upload_all(ensemble, beam.rows, beam.tokens))
+        chosen = extend(beam, len(live))
         at_end = chosen.tokens == EOS_ID
         ended.append(chosen.select(at_end))
         slots -= np.bincount(ended[-1].rows, minlength=len(slots))
@@ -128,9 +183,7 @@ def beam_search(
         beam = chosen.select(~at_end)
         beam = beam.select(bar.open_sentences(beam)[beam.rows])
         live.append(beam)
-    if tally is not None:
-        ensemble.report(tally)
-    return _collect(live, ended, len(sources), config.length_penalty)
+    return live, ended
 
 
 class Bar:
@@ -148,7 +201,7 @@ class Bar:
         self._length_penalty = length_penalty
         self._best = np.full((len(limits), wanted), -np.inf)  # the worst first
 
-    def raise_by(self, ended: Beam, length: int) -> None:
+    def raise_by(self, ended: Growing, length: int) -> None:
         """Count hypotheses that ended with ``length`` tokens, EOS counted."""
         if not len(ended.rows):
             return
@@ -158,7 +211,7 @@ class Bar:
         wanted = self._best.shape[1]
         self._best = np.sort(np.concatenate([self._best, scores], axis=1))[:, -wanted:]
 
-    def open_sentences(self, live: Beam) -> Array:
+    def open_sentences(self, live: Growing) -> Array:
         """Return which sentences [B] have a live hypothesis that may reach the bar."""
         # Allows for rounding, by which a logarithm may exceed 0.
         highest = (1 - 1e-6) * live.totals / self._longest[live.rows]
@@ -183,7 +236,7 @@ class Sentences:
         self.most = int(counts.max(initial=0))  # hypotheses of a sentence
 
 
-def _upload(ensemble: Ensemble, *parts: Array) -> Tensor:
+def upload_all(ensemble: Ensemble, *parts: Array) -> Tensor:
     """Copy arrays [N] to the models' device without waiting; return them as one tensor."""
     return upload(torch.from_numpy(np.stack(parts)), ensemble.device)
 
@@ -214,8 +267,8 @@ def _extend(beam: Beam, values: Array, tokens: Array, width: int, slots: Array) 
     return found.select(Sentences(found.rows).place < slots[found.rows])
 
 
-def _collect(
-    live: list[Beam], ended: list[Beam], sentences: int, length_penalty: float
+def collect(
+    live: Sequence[Growing], ended: Sequence[Growing], sentences: int, length_penalty: float
 ) -> list[list[Hypothesis]]:
     """Trace all finished hypotheses back, and rank those of each sentence."""
     pointers = np.concatenate([step.parents for step in ended])

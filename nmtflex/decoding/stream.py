@@ -78,9 +78,14 @@ class ChunkTranslation:
         def translate(lines: list[str]) -> Chunk:
             tally = Tally()
             counted = tally if self.counting else None
-            looked = self.trace, self.align
             found = translator.n_best(
-                lines, self.n_best, counted, *looked, word_scores=self.word_scores
+                lines,
+                self.n_best,
+                counted,
+                trace=self.trace,
+                align=self.align,
+                word_scores=self.word_scores,
+                glossary=self.glossary,
             )
             return Chunk(lines, found, tally)
 

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Unpack
 
 from nmtflex.config import BatchConfig, SearchConfig, ThresholdConfig
+from nmtflex.decoding.asked import Asked, Lines
 from nmtflex.decoding.batching import batches, checked
 from nmtflex.decoding.calls import Calls
 from nmtflex.decoding.confidence import Confidence, no_confidence
+from nmtflex.decoding.constrained import constrained_search
+from nmtflex.decoding.constraints import FREE, Constraints
+from nmtflex.decoding.demands import Demand, demands_of, lacking
 from nmtflex.decoding.ensemble import Ids, StepModel
-from nmtflex.decoding.links import align_pairs, mean_weights, strongest, word_weights
-from nmtflex.decoding.matching import linked_words
+from nmtflex.decoding.links import align_pairs, mean_weights
 from nmtflex.decoding.options import Options
 from nmtflex.decoding.paragraphs import joined
 from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
-from nmtflex.decoding.traces import Numbers, SentenceTrace, most_attended, trace_pairs
+from nmtflex.decoding.traces import Numbers, SentenceTrace, trace_pairs
 from nmtflex.decoding.translation import Translation
 from nmtflex.decoding.turns import in_turn
 from nmtflex.decoding.word_features import WordFeatures
+from nmtflex.decoding.wording import Looks, Terms, Wording
 from nmtflex.errors import OptionError
 from nmtflex.ops.heap import give_back
+from nmtflex.text.edges import Edges
 from nmtflex.text.paragraphs import ParagraphSplitter
 from nmtflex.text.pipeline import TextPipeline
-from nmtflex.text.vocabulary import UNK_ID
 
 WARM_UP = 64  # sentences that are translated before a clock starts
-
-
-class Wanted(NamedTuple):
-    """What is returned of each line; see ``Translator.n_best``."""
-
-    best: int  # how many translations
-    trace: bool = False
-    align: bool = False
-    word_scores: bool = False
 
 
 class Translator(Calls):
@@ -87,6 +82,14 @@ class Translator(Calls):
     def unsplit(self) -> Translator:
         """Return a translator of the same models that leaves lines whole."""
         return Translator(self._models, self.pipeline, self.search, self.batch)
+
+    @cached_property
+    def _edges(self) -> Edges:
+        return Edges(self.pipeline.target)
+
+    @property
+    def _wording(self) -> Wording:
+        return Wording(self.pipeline, self.search, self._edges)
 
     def decoding(self, models: Sequence[StepModel]) -> Translator:
         """Return a translator of other models, with the same pipeline and options.
@@ -143,10 +146,7 @@ class Translator(Calls):
         lines: Iterable[str],
         count: int,
         tally: Tally | None = None,
-        trace: bool = False,
-        align: bool = False,
-        limits: Sequence[int] | None = None,
-        word_scores: bool = False,
+        **asked: Unpack[Asked],
     ) -> list[list[Translation]]:
         """Return the ``count`` best translations of each line, best first.
 
@@ -158,92 +158,124 @@ class Translator(Calls):
             lines: Raw lines.
             count: Number of translations for each line.
             tally: If given, counts the score computations of attention (CPS).
-            trace: Whether the best translation of each line carries a ``trace``.
-            align: Whether every translation carries its word alignment, ``attended``.
-            limits: Most tokens of each line's translation, or of that of each sentence of it, if
-                fewer than the search options allow.
-            word_scores: Whether every translation carries ``word_scores``, ``confidence`` and
-                ``unaligned``. The run must have been calibrated: ``nmtflex calibrate RUN``.
+            **asked: What else is asked; see ``Asked``.
 
         Raises:
-            TypeError: ``lines`` is a single string, or does not consist of strings.
+            TypeError: ``lines`` or ``prefixes`` is a single string, or does not consist of strings.
             OptionError: Lines are split into sentences, and ``count`` is more than 1, or ``trace``
-                or ``align`` is set.
-            ValueError: It is to be aligned, and no model has weights over source positions.
+                or ``align`` is set, or there are prefixes.
+            ValueError: It is to be aligned, and no model has weights over source positions; or
+                there are not as many prefixes as lines.
             RunError: Words are to be scored, and the run has not been calibrated.
             RuntimeError: The translator is closed, or this process was forked after it was loaded.
         """
-        lines = list(checked(lines))
-        wanted = Wanted(count, trace, align, word_scores)
+        texts = list(checked(lines))
         with self._call():
             if self._paragraphs is None:
-                return self._n_best(lines, wanted, tally, limits)
-            return self._split(self._paragraphs, lines, wanted, tally, limits)
+                return self._n_best(self._asked(texts, count, asked), tally)
+            return self._split(self._paragraphs, texts, count, asked, tally)
+
+    def _asked(self, texts: Sequence[str], count: int, asked: Asked) -> Lines:
+        return Lines(
+            texts,
+            demands_of(self.pipeline, texts, asked.get("glossary"), asked.get("prefixes")),
+            asked.get("limits"),
+            count,
+            *(bool(asked.get(name)) for name in ("trace", "align", "word_scores")),
+        )
 
     def _split(
         self,
         paragraphs: ParagraphSplitter,
         lines: Sequence[str],
-        wanted: Wanted,
+        count: int,
+        asked: Asked,
         tally: Tally | None,
-        limits: Sequence[int] | None,
     ) -> list[list[Translation]]:
         """Return the translation of each line, joined from those of its sentences."""
-        if wanted.best > 1 or wanted.trace or wanted.align:
+        shown = asked.get("trace") or asked.get("align")
+        if count > 1 or shown or asked.get("prefixes") is not None:
             raise OptionError(
-                "a line that is split into sentences has one translation, without a trace or "
-                "links; load the run without split"
+                "a line that is split into sentences has one translation, without a trace, links "
+                "or a prefix; load the run without split"
             )
         split = list(map(paragraphs.split, lines))
         units = [unit for paragraph in split for unit in paragraph.units]
-        if limits is not None:
-            each = zip(limits, split, strict=True)
+        whole = self._asked(units, 1, asked)
+        if whole.limits is not None:
+            each = zip(whole.limits, split, strict=True)
             limits = [limit for limit, paragraph in each for _ in paragraph.units]
-        best = [translation for (translation,) in self._n_best(units, wanted, tally, limits)]
+            whole = whole._replace(limits=limits)
+        best = [translation for (translation,) in self._n_best(whole, tally)]
         return [[one] for one in joined(paragraphs, split, best, self.search)]
 
-    def _n_best(
-        self,
-        lines: list[str],
-        wanted: Wanted,
-        tally: Tally | None,
-        limits: Sequence[int] | None,
-    ) -> list[list[Translation]]:
-        """Return the best translations of each line, which is translated as a whole."""
-        confidence = self.load_confidence() if wanted.word_scores else None
-        weighing = wanted.align or (wanted.word_scores and self.aligned)
-        sources = [self.pipeline.source.encode(line) for line in lines]
-        count = wanted.best
-        found = [best[:count] for best in self.translate_ids(sources, tally, count, limits)]
+    def _n_best(self, lines: Lines, tally: Tally | None) -> list[list[Translation]]:
+        """Return the best translations of each line."""
+        confidence = self.load_confidence() if lines.word_scores else None
+        weighing = lines.align or (lines.word_scores and self.aligned)
+        sources = [self.pipeline.source.encode(line) for line in lines.texts]
+        found = self._search(sources, lines, tally)
+        for_terms = self._weights_for_terms(sources, lines.demands, found)
         most = [self.search.longest_output(len(source)) for source in sources]
-        most = most if limits is None else list(map(min, most, limits))
+        most = most if lines.limits is None else list(map(min, most, lines.limits))
         # Unknown words may be replaced in any of them.
-        traced = count if self.search.replace_unk else int(wanted.trace)
+        traced = lines.best if self.search.replace_unk else int(lines.trace)
         pairs = [
             (source, hypothesis.ids)
             for source, hypotheses in zip(sources, found, strict=True)
-            for hypothesis in hypotheses[: count if weighing else traced]
+            for hypothesis in hypotheses[: lines.best if weighing else traced]
         ]
         traces = self._trace(pairs)
         weights = self._mean_weights(pairs, traces) if weighing else [None] * len(pairs)
         looked = iter(zip(traces, weights, strict=True))
-        unread = map(self.pipeline.source.unread, lines)
 
-        def text(line: str, hypothesis: Hypothesis, rank: int) -> Translation:
+        def text(index: int, hypothesis: Hypothesis, rank: int) -> Translation:
             seen, weights = next(looked) if weighing or rank < traced else (None, None)
-            seen = seen if rank < traced else None
-            one = self._text(line, hypothesis, seen, weights if wanted.align else None)
+            line, shown = lines.texts[index], seen if rank < traced else None
+            terms = Terms(lines.demands[index], for_terms.get((index, rank)))
+            looks = Looks(shown, weights if lines.align else None)
+            one = self._wording.translation(line, hypothesis, looks, terms)
             return confidence.scored(one, self._features(line, one, weights)) if confidence else one
 
+        unread = map(self.pipeline.source.unread, lines.texts)
         return [
             [
-                text(line, hypothesis, rank)._replace(
-                    unread=left, truncated=len(hypothesis.ids) == longest
+                text(index, hypothesis, rank)._replace(
+                    unread=left, truncated=len(hypothesis.ids) >= longest
                 )
                 for rank, hypothesis in enumerate(hypotheses)
             ]
-            for line, hypotheses, left, longest in zip(lines, found, unread, most, strict=True)
+            for index, (hypotheses, left, longest) in enumerate(
+                zip(found, unread, most, strict=True)
+            )
         ]
+
+    def _search(
+        self, sources: Sequence[Ids], lines: Lines, tally: Tally | None
+    ) -> list[list[Hypothesis]]:
+        constraints = [
+            demand and demand.constraints(self.pipeline.target, self.aligned)
+            for demand in lines.demands
+        ]
+        asked = sources, tally, lines.best, lines.limits
+        searched = self.translate_ids(*asked, constraints=constraints)
+        return [best[: lines.best] for best in searched]
+
+    def _weights_for_terms(
+        self,
+        sources: Sequence[Ids],
+        demands: Sequence[Demand | None],
+        found: Sequence[Sequence[Hypothesis]],
+    ) -> dict[tuple[int, int], Numbers | None]:
+        """Return, by line and rank, attention weights of translations that lack a term."""
+        if not any(demands) or not self.aligned:
+            return {}
+        places = list(lacking(self.pipeline.target, self._edges, demands, found))
+        pairs = [(sources[line], found[line][rank].ids) for line, rank in places]
+        # One hypothesis of each, so that more of them are as large as a batch of the search.
+        size = self.batch.batch_sentences * self.search.beam
+        weights = mean_weights(self._models, pairs, size) if pairs else []
+        return dict(zip(places, weights, strict=True))
 
     def traces(
         self, lines: Sequence[str], translations: Sequence[Translation]
@@ -314,6 +346,7 @@ class Translator(Calls):
         count: int | None = None,
         limits: Sequence[int] | None = None,
         done: Callable[[int], None] = lambda _sentences: None,
+        constraints: Sequence[Constraints | None] | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses for sentences given as vocabulary ids, best first.
 
@@ -326,57 +359,33 @@ class Translator(Calls):
             count: Number of hypotheses for each sentence; None for the whole beam.
             limits: Maximum tokens of each translation, if lower than the search options allow.
             done: Called after each batch with its number of sentences; may raise.
+            constraints: Of each sentence, or None.
 
         Raises:
             RunError: The model is broken and predicts NaN.
             RuntimeError: The translator is closed, or this process was forked after it was loaded.
         """
         found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
-        lengths = [len(ids) for ids in sources]
         with self._call():
-            for batch in batches(lengths, self.batch.batch_sentences, self.search.beam):
+            for batch in self._batches(sources, constraints):
                 chosen = [sources[index] for index in batch]
                 most = None if limits is None else [limits[index] for index in batch]
-                search = functools.partial(
-                    beam_search, self._models, chosen, self.search, tally, count, most
-                )
-                best = in_turn(search, self._models[0].device)
+                search = beam_search
+                if constraints is not None and constraints[batch[0]]:
+                    given = [constraints[index] or FREE for index in batch]
+                    search = partial(constrained_search, constraints=given, edges=self._edges)
+                asked = self._models, chosen, self.search, tally, count, most
+                best = in_turn(partial(search, *asked), self._models[0].device)
                 done(len(batch))
                 for index, hypotheses in zip(batch, best, strict=True):
                     found[index] = hypotheses
         return found
 
-    def _text(
-        self,
-        line: str,
-        hypothesis: Hypothesis,
-        trace: SentenceTrace | None,
-        weights: Numbers | None,
-    ) -> Translation:
-        target, ids = self.pipeline.target, hypothesis.ids
-        if self.search.replace_unk and UNK_ID in ids and trace and trace.weights is not None:
-            attended = self.pipeline.source.attended_words(line)
-            places = most_attended(trace.weights[: len(ids)])
-            filled = target.fill_unknown(
-                ids, [attended[place] for place in places], self.search.unk
-            )
-            words, cuts = [word for parts in filled for word in parts], [*map(len, filled)]
-            text = self.pipeline.join_replaced(line, ids, places.tolist(), filled)
-        else:
-            words, cuts = target.decode_words(ids, self.search.unk), []
-            text = target.tokenizer.detokenize(words)
-        tokens = [target.vocabulary.token(token) for token in ids]
-        by_word = word_weights(self.pipeline, line, tokens, words, weights, cuts)
-        return Translation(
-            text=text,
-            tokens=tokens,
-            words=words,
-            score=hypothesis.score,
-            log_probability=hypothesis.log_probability,
-            trace=trace,
-            ids=ids,
-            cuts=cuts,
-            attended=strongest(by_word),
-            links=linked_words(by_word),
-            log_probabilities=hypothesis.log_probabilities,
-        )
+    def _batches(
+        self, sources: Sequence[Ids], constraints: Sequence[Constraints | None] | None
+    ) -> Iterator[list[int]]:
+        """Yield batches of sentences, those without constraints apart from the others."""
+        bound = [False] * len(sources) if constraints is None else list(map(bool, constraints))
+        for kind in (False, True):
+            lengths = [len(ids) * (one == kind) for ids, one in zip(sources, bound, strict=True)]
+            yield from batches(lengths, self.batch.batch_sentences, self.search.beam)

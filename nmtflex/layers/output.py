@@ -56,11 +56,17 @@ class OutputLayer(nn.Module):
         return torch.log_softmax(logits, dim=1)
 
     def best_words(
-        self, output: Tensor, count: int, never: Sequence[int], only: Tensor | None
+        self,
+        output: Tensor,
+        count: int,
+        never: Sequence[int],
+        only: Tensor | None,
+        also: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Return the most probable words [N, K] of output vectors [N, O]; see ``ops.vocabulary``.
 
-        The logits are computed a few rows at a time and used while they are in the cache.
+        The logits are computed a few rows at a time and used while they are in the cache. The words
+        ``also`` [N, P], none of which is in ``never``, follow the most probable ones.
         """
         hidden, bias = self._hidden(output), self.projection.bias
         rows = max(LEAST_ROWS, CHUNK // len(bias))
@@ -69,7 +75,9 @@ class OutputLayer(nn.Module):
             chunk = slice(first, first + rows)
             of_chunk = None if only is None else only[chunk]
             logits = self.projection.bare(hidden[chunk])
-            found.append(best_words(logits, bias, count, never, of_chunk))
+            logits = logits.to(precise(logits.dtype))
+            best = best_words(logits, bias, count, never, of_chunk)
+            found.append(best if also is None else _followed(best, logits, also[chunk]))
         values, words = zip(*found, strict=True)
         return torch.cat(values), torch.cat(words)
 
@@ -89,3 +97,11 @@ class OutputLayer(nn.Module):
     def _hidden(self, output: Tensor) -> Tensor:
         output = self.dropout(output)
         return output if self.bottleneck is None else self.bottleneck(output)
+
+
+def _followed(best: tuple[Tensor, Tensor], logits: Tensor, also: Tensor) -> tuple[Tensor, Tensor]:
+    """Append words [N, P] to the best ones; ``logits`` [N, V] have the bias."""
+    values, words = best
+    # Two words' probabilities differ as their logits do.
+    differences = logits.gather(1, also) - logits.gather(1, words[:, :1])
+    return torch.cat([values, values[:, :1] + differences], 1), torch.cat([words, also], 1)

@@ -153,7 +153,12 @@ class Seq2Seq(nn.Module):
             return self.output.log_probs(output)
 
     def best_words(
-        self, output: Tensor, count: int, never: Sequence[int] = (), only: Tensor | None = None
+        self,
+        output: Tensor,
+        count: int,
+        never: Sequence[int] = (),
+        only: Tensor | None = None,
+        also: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Return the most probable words of a step's output; see ``nmtflex.ops.vocabulary.words``.
 
@@ -162,12 +167,14 @@ class Seq2Seq(nn.Module):
             count: K.
             never: Words that are not to be found.
             only: [N], the one word that may be found, or -1.
+            also: [N, P], words that are returned too, after the K; none is in ``never``.
 
         Returns:
-            Natural logarithms of their probabilities [N, K], the best first, and words [N, K].
+            Natural logarithms of their probabilities [N, K], the best first, and words [N, K];
+            P more of each with ``also``.
         """
         with self.precision():
-            return self.output.best_words(output, count, never, only)
+            return self.output.best_words(output, count, never, only, also)
 
     def loss(
         self,

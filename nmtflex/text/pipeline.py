@@ -170,6 +170,10 @@ class SidePipeline:
                 words[word] = self.tokenizer.tokenize(offered[place]) or [unknown]
         return words
 
+    def join_filled(self, filled: Iterable[Sequence[str]]) -> str:
+        """Join words, each of which became a list of words, to a raw line."""
+        return self.tokenizer.detokenize([word for parts in filled for word in parts])
+
     def unknown_words(self, ids: Sequence[int]) -> list[int | None]:
         """Return for each word the place of its id of unknown tokens, if it is nothing else."""
         pieces = [self.vocabulary.token(number) for number in ids]

@@ -48,7 +48,7 @@ def best_words(
     """Return the most probable words of each row, the best first, equal ones by lowest number.
 
     Args:
-        logits: [M, V] without the bias; overwritten.
+        logits: [M, V] without the bias, which is added to all words but ``never``.
         bias: [V].
         count: How many; at most V are returned.
         never: Words that are not returned, but keep their probability.

@@ -124,7 +124,7 @@ def best_words(
     """Find the most probable words of each row, the best first, equal ones by number.
 
     Args:
-        logits: [M, V or more] without the bias; overwritten.
+        logits: [M, V or more] without the bias, which is added; that of ``never`` is overwritten.
         bias: [V].
         never: Words that are not returned, but keep their probability.
         only: [M], the only word that may be returned, or -1 for all but ``never``.

@@ -1,0 +1,161 @@
+"""Terms with the translations they must have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from nmtflex.errors import DataError
+from nmtflex.text.edges import joins
+from nmtflex.text.visible import counted
+
+_SPACES = re.compile(r"\s+")
+_ENDS = ".!?…。！？"  # of sentences
+_BETWEEN = " \"'“”„‘’‚«»‹›()[]¿¡—–-"  # the end of a sentence and the next one's first letter
+
+
+class Occurrence(NamedTuple):
+    """A term in a raw line, its characters [start, end), and the text that translates it."""
+
+    start: int
+    end: int
+    target: str
+
+
+class Glossary:
+    """Terms of a source language, each with the one translation that it must have.
+
+    A term is found as whole words: an inflected form or a compound is another word. In scripts
+    without spaces it is found anywhere. White space in it stands for any white space. A term that
+    begins with a small letter is also found with a capital at the beginning of a sentence.
+
+    Args:
+        terms: Source term to target term; white space around them does not count.
+        ignore_case: Whether terms are found in any case.
+        name: The file, for messages.
+
+    Raises:
+        DataError: A term or its translation is empty or contains a line break.
+    """
+
+    def __init__(
+        self, terms: Mapping[str, str], ignore_case: bool = False, name: str = "glossary"
+    ) -> None:
+        self.ignore_case = ignore_case
+        self._targets: dict[str, str] = {}
+        lengths: dict[str, set[int]] = {}
+        for source, target in terms.items():
+            _check(source, target, name)
+            key = self._folded(_SPACES.sub(" ", source.strip()))
+            self._targets[key] = target.strip()
+            lengths.setdefault(key[0], set()).add(len(key))
+        # By the first character, the longest first.
+        self._lengths = {first: sorted(found)[::-1] for first, found in lengths.items()}
+
+    def __len__(self) -> int:
+        return len(self._targets)
+
+    @classmethod
+    def read(cls, path: Path | str, ignore_case: bool = False) -> Glossary:
+        """Read a file of one ``source<TAB>target`` a line, in UTF-8.
+
+        Empty lines are skipped. There are no comments: a term may begin with ``#``.
+
+        Args:
+            path: The file.
+            ignore_case: Whether terms are found in any case.
+
+        Raises:
+            DataError: The file cannot be read, or a line is not a new term and its translation.
+        """
+        try:
+            text = Path(path).read_bytes().decode("utf-8-sig")
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not valid UTF-8; convert the file with iconv") from error
+        terms: dict[str, str] = {}
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            place, columns = f"{path}:{number}", line.split("\t")
+            if len(columns) != 2:
+                raise DataError(
+                    f"{place}: expected a term, a tab and its translation, but found "
+                    f"{counted(len(columns), 'column')}"
+                )
+            source, target = (column.strip() for column in columns)
+            _check(source, target, place)
+            if source in terms:
+                raise DataError(f"{place}: {source!r} has a translation already; remove one")
+            terms[source] = target
+        return cls(terms, ignore_case, str(path))
+
+    def find(self, line: str) -> list[Occurrence]:
+        """Return the terms of a raw line: from the left, the longest first, without overlaps."""
+        text, places = _single_spaces(line)
+        found, start = [], 0
+        while start < len(text):
+            end = self._end(text, start)
+            if end is None:
+                start += 1
+                continue
+            target = self._target(text, start, end)
+            found.append(Occurrence(places[start], places[end - 1] + 1, target or ""))
+            start = end
+        return found
+
+    def _end(self, text: str, start: int) -> int | None:
+        """Return where the longest term ends that stands at a place of a text, if any does."""
+        if start and joins(text[start - 1]) and joins(text[start]):
+            return None
+        first = text[start]
+        lengths = {*self._lengths.get(self._folded(first), ())}
+        lengths.update(self._lengths.get(first.lower(), ()))
+        for length in sorted(lengths, reverse=True):
+            end = start + length
+            inside = end < len(text) and joins(text[end - 1]) and joins(text[end])
+            if end <= len(text) and not inside and self._target(text, start, end) is not None:
+                return end
+        return None
+
+    def _target(self, text: str, start: int, end: int) -> str | None:
+        """Return the translation of a part of a text, if it is a term."""
+        term = text[start:end]
+        target = self._targets.get(self._folded(term))
+        small = self._targets.get(term[0].lower() + term[1:])
+        if target is None and small is not None:
+            before = text[:start].rstrip(_BETWEEN)
+            return small if not before or before[-1] in _ENDS else None
+        return target
+
+    def _folded(self, text: str) -> str:
+        """Return what terms are compared by; it has as many characters."""
+        if not self.ignore_case:
+            return text
+        return "".join(low if len(low := one.lower()) == 1 else one for one in text)
+
+
+def _check(source: str, target: str, name: str) -> None:
+    """Check an entry.
+
+    Raises:
+        DataError: A side is empty, or contains a line break.
+    """
+    for what, text in (("term", source), ("translation", target)):
+        if not text.strip():
+            raise DataError(f"{name}: {source!r} - {target!r} has an empty {what}")
+        if "\n" in text.strip():
+            raise DataError(f"{name}: the {what} {text!r} contains a line break")
+
+
+def _single_spaces(line: str) -> tuple[str, list[int]]:
+    """Return a line with one space for all white space that touches, and each one's place."""
+    places = [
+        place
+        for place, character in enumerate(line)
+        if not (character.isspace() and place and line[place - 1].isspace())
+    ]
+    return "".join(" " if line[place].isspace() else line[place] for place in places), places
