@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from nmtflex.decoding.options import CallOptions
     from nmtflex.decoding.translation import Translation
     from nmtflex.decoding.translator import Translator
+    from nmtflex.text.glossary import Glossary
 
 __version__ = "0.1.0"
-__all__ = ["CallOptions", "Translation", "Translator", "__version__", "load"]
+__all__ = ["CallOptions", "Glossary", "Translation", "Translator", "__version__", "load"]
 
 
 def __getattr__(name: str) -> object:
@@ -52,4 +53,8 @@ def __getattr__(name: str) -> object:
         from nmtflex.decoding.translation import Translation
 
         return Translation
+    if name == "Glossary":
+        from nmtflex.text.glossary import Glossary
+
+        return Glossary
     raise AttributeError(f"module 'nmtflex' has no attribute {name!r}")

@@ -22,6 +22,7 @@ from nmtflex.cli.processes import share_work
 from nmtflex.config import (
     Decoding,
     DeviceConfig,
+    GlossaryConfig,
     OutputConfig,
     ParagraphConfig,
     SearchConfig,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from nmtflex.decoding.translation import Translation
     from nmtflex.decoding.translator import Translator
     from nmtflex.ranks import Ranks
+    from nmtflex.text.glossary import Glossary
 
 
 @command(app, "translate")
@@ -53,6 +55,7 @@ def translate(
     ],
     decoding: Decoding,
     paragraphs: ParagraphConfig,
+    terms: GlossaryConfig,
     shown: ShownConfig,
     written: OutputConfig,
     input: Annotated[  # noqa: A002
@@ -107,7 +110,8 @@ def translate(
     if written.html:
         paragraphs = dataclasses.replace(paragraphs, split="sentences")
     _check(written, search, shown, paragraphs)
-    _check_files(input, output, written)
+    _check_files(input, output, written, terms.glossary)
+    glossary = _glossary(terms)
     ranks = _ranks(written)
     if interactive:
         written = dataclasses.replace(written, buffer=1, workers=1)
@@ -121,7 +125,7 @@ def translate(
     show = _alignments(opened, written)
     traced = bool(written.attention_output or written.verbose)
     asked = traced, written.stats, bool(written.alignment), bool(written.word_scores)
-    setup = ChunkTranslation(again, written.n_best, *asked)
+    setup = ChunkTranslation(again, written.n_best, *asked, glossary)
     if not ranks.first:  # only the first process reads and writes
         follow(ranks, setup)
         return
@@ -146,6 +150,17 @@ def _announced(runs: list[Path], input: Path | None) -> bool:  # noqa: A002
     if interactive and SPEAKER.speaks():
         note(f"loading {' + '.join(map(str, runs))}")
     return interactive
+
+
+def _glossary(terms: GlossaryConfig) -> Glossary | None:
+    """Read the glossary, if there is one.
+
+    Raises:
+        DataError: It cannot be read, or a line is no term with its translation.
+    """
+    from nmtflex.text.glossary import Glossary
+
+    return Glossary.read(terms.glossary, terms.ignore_case) if terms.glossary else None
 
 
 def _ranks(written: OutputConfig) -> Ranks:
@@ -201,8 +216,13 @@ def _check(
         )
 
 
-def _check_files(input: Path | None, output: Path | None, written: OutputConfig) -> None:  # noqa: A002
-    """Check that no output overwrites the input.
+def _check_files(
+    input: Path | None,  # noqa: A002
+    output: Path | None,
+    written: OutputConfig,
+    glossary: Path | None,
+) -> None:
+    """Check that no output overwrites an input.
 
     Raises:
         OptionError: Two options name the same file.
@@ -215,6 +235,7 @@ def _check_files(input: Path | None, output: Path | None, written: OutputConfig)
         "--attention-output": written.attention_output,
         "--alignment": written.alignment,
         "--word-scores": written.word_scores,
+        "--glossary": glossary,
     }
     for (name, other), (flag, path) in itertools.combinations(named.items(), 2):
         if flag != "--output" and path and other and path.resolve() == other.resolve():

@@ -61,6 +61,7 @@ from nmtflex.config.decoding import (
 )
 from nmtflex.config.encoder import EncoderConfig, RecurrentEncoderConfig, TransformerEncoderConfig
 from nmtflex.config.finetuning import AverageConfig, FinetuneConfig
+from nmtflex.config.glossary import GlossaryConfig
 from nmtflex.config.layers import layered
 from nmtflex.config.model import ModelConfig
 from nmtflex.config.old_runs import upgraded

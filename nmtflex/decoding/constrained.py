@@ -101,7 +101,8 @@ def constrained_search(
     rows = np.arange(len(sources))
     least = [LEAST_BEAM if each.terms else 1 for each in constraints]
     slots = np.maximum(config.beam, least)
-    extension = _Extension(ensemble, constraints, edges, most, slots)
+    width = max(config.beam, LEAST_BEAM) + 1  # one more, since EOS may not be allowed
+    extension = _Extension(ensemble, constraints, edges, most, slots, width)
     nothing = np.zeros(len(rows))
     progress = np.zeros((len(rows), extension.terms.count), dtype=np.int64)
     beam = Steered(rows, rows, np.full_like(rows, BOS_ID), nothing, nothing, progress)
@@ -121,6 +122,8 @@ class _Extension:
         edges: Of words.
         most: [B], most tokens of a translation.
         slots: [B], hypotheses that a sentence may have; others change it.
+        width: The best words of each hypothesis that are looked at. It must not depend on the
+            batch: which words a sentence may take depends on more than its slots.
     """
 
     def __init__(
@@ -130,10 +133,12 @@ class _Extension:
         edges: Edges,
         most: Array,
         slots: Array,
+        width: int,
     ) -> None:
         self._ensemble = ensemble
         self._most = most
         self._slots = slots
+        self._width = width
         self.terms = Terms([each.terms for each in constraints], edges)
         longest = max(len(each.prefix) for each in constraints)
         self._prefixes = np.full((len(constraints), longest), -1)  # [B, L]
@@ -155,9 +160,6 @@ class _Extension:
         best = words.shape[1] - terms.count
         allowed = values > -np.inf
         allowed[:, :best] &= (words[:, :best] != EOS_ID) | (missing == 0)[:, None]
-        # Nothing but terms has room, unless the prefix has to come.
-        overdue = (spare <= 0) & (also != PAD_ID).any(1)
-        allowed[overdue, :best] &= (words[overdue, :best, None] == also[overdue, None]).any(2)
         parents, ranks = np.nonzero(allowed)
         tokens, gained = words[parents, ranks].astype(np.int64), values[parents, ranks]
         rows, before = beam.rows[parents], beam.progress[parents]
@@ -165,17 +167,17 @@ class _Extension:
         totals = beam.totals[parents] + gained
         had_to_come = terms.goes_on(rows, before, progress)
         compared = beam.compared[parents] + np.where(had_to_come, 0, gained)
-        return self._chosen(Steered(rows, parents, tokens, totals, compared, progress))
+        found = Steered(rows, parents, tokens, totals, compared, progress)
+        room = self._most[rows] - step - 1 - terms.missing(rows, progress) >= 0
+        return self._chosen(found.select(room | (tokens == EOS_ID)))
 
     def _best(self, beam: Steered, only: Array, also: Array) -> tuple[Array, Array]:
         """Return log-probabilities and words [N, K + P]: the best, then ``also``.
 
         What is no word of ``also``, or is there before, has -inf.
         """
-        # One more than needed, since EOS may not be allowed.
-        width = int(self._slots[beam.rows].max()) + 1
         ids = upload_all(self._ensemble, only, *also.T)
-        found = self._ensemble.best_words(width, NEVER, ids[0], ids[1:].T.contiguous())
+        found = self._ensemble.best_words(self._width, NEVER, ids[0], ids[1:].T.contiguous())
         values, words = download(*found)
         check_numbers(values[:, 0])
         values = values.astype(np.float64)

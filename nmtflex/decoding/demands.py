@@ -57,7 +57,7 @@ def demands_of(
     starts = [""] * len(lines) if prefixes is None else _checked(prefixes, len(lines))
     found: list[Demand | None] = []
     for line, start in zip(lines, starts, strict=True):
-        terms = _wanted(pipeline.source, line, glossary) if glossary else []
+        terms = [] if glossary is None else _wanted(pipeline.source, line, glossary)
         prefix = start.strip()
         ids = pipeline.target.encode(prefix) if prefix else []
         found.append(Demand(prefix, ids, terms) if ids or terms else None)

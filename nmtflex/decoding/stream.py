@@ -18,6 +18,7 @@ from nmtflex.decoding.traces import attention_line
 from nmtflex.decoding.translation import Translation
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import OptionError
+from nmtflex.text.glossary import Glossary
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.spans import spans_of
 from nmtflex.text.visible import counted
@@ -62,6 +63,7 @@ class ChunkTranslation:
         counting: Whether to count score computations.
         align: Whether to align words.
         word_scores: Whether to score words.
+        glossary: Terms that come out as given.
     """
 
     open_translator: Callable[[], Translator]
@@ -70,6 +72,7 @@ class ChunkTranslation:
     counting: bool
     align: bool = False
     word_scores: bool = False
+    glossary: Glossary | None = None
 
     def __call__(self) -> Callable[[list[str]], Chunk]:
         """Open the model, and return a function that translates a chunk."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ Array = NDArray[Any]
 _LETTER = regex.compile(r"[\p{L}\p{M}\p{N}]")
 
 
+@lru_cache(1 << 12)
 def joins(character: str) -> bool:
     """Whether a character makes one word with a neighbour of its kind.
 

@@ -37,7 +37,8 @@ class Glossary:
         name: The file, for messages.
 
     Raises:
-        DataError: A term or its translation is empty or contains a line break.
+        DataError: A term or its translation is empty or contains a line break, or a term is there
+            twice.
     """
 
     def __init__(
@@ -49,10 +50,11 @@ class Glossary:
         for source, target in terms.items():
             _check(source, target, name)
             key = self._folded(_SPACES.sub(" ", source.strip()))
+            if key in self._targets:
+                raise DataError(f"{name}: {source!r} is there twice; remove one")
             self._targets[key] = target.strip()
             lengths.setdefault(key[0], set()).add(len(key))
-        # By the first character, the longest first.
-        self._lengths = {first: sorted(found)[::-1] for first, found in lengths.items()}
+        self._lengths = lengths  # by the first character
 
     def __len__(self) -> int:
         return len(self._targets)
@@ -89,47 +91,51 @@ class Glossary:
             source, target = (column.strip() for column in columns)
             _check(source, target, place)
             if source in terms:
-                raise DataError(f"{place}: {source!r} has a translation already; remove one")
+                raise DataError(f"{place}: {source!r} is there twice; remove one")
             terms[source] = target
         return cls(terms, ignore_case, str(path))
 
     def find(self, line: str) -> list[Occurrence]:
         """Return the terms of a raw line: from the left, the longest first, without overlaps."""
         text, places = _single_spaces(line)
-        found, start = [], 0
+        found, start = list[Occurrence](), 0
         while start < len(text):
-            end = self._end(text, start)
-            if end is None:
+            if longest := self._longest(text, start):
+                end, target = longest
+                found.append(Occurrence(places[start], places[end - 1] + 1, target))
+                start = end
+            else:
                 start += 1
-                continue
-            target = self._target(text, start, end)
-            found.append(Occurrence(places[start], places[end - 1] + 1, target or ""))
-            start = end
         return found
 
-    def _end(self, text: str, start: int) -> int | None:
-        """Return where the longest term ends that stands at a place of a text, if any does."""
-        if start and joins(text[start - 1]) and joins(text[start]):
-            return None
+    def _longest(self, text: str, start: int) -> tuple[int, str] | None:
+        """Return the end and the translation of the longest term at a place of a text, if any."""
         first = text[start]
-        lengths = {*self._lengths.get(self._folded(first), ())}
-        lengths.update(self._lengths.get(first.lower(), ()))
+        if start and joins(text[start - 1]) and joins(first):
+            return None
+        lengths = {
+            length
+            for form in {self._folded(first), first.lower()}
+            for length in self._lengths.get(form, ())
+        }
         for length in sorted(lengths, reverse=True):
             end = start + length
-            inside = end < len(text) and joins(text[end - 1]) and joins(text[end])
-            if end <= len(text) and not inside and self._target(text, start, end) is not None:
-                return end
+            if end > len(text) or (end < len(text) and joins(text[end - 1]) and joins(text[end])):
+                continue
+            if target := self._target(text, start, end):
+                return end, target
         return None
 
     def _target(self, text: str, start: int, end: int) -> str | None:
         """Return the translation of a part of a text, if it is a term."""
         term = text[start:end]
-        target = self._targets.get(self._folded(term))
-        small = self._targets.get(term[0].lower() + term[1:])
-        if target is None and small is not None:
+        if target := self._targets.get(self._folded(term)):
+            return target
+        small = self._targets.get(term[0].lower() + term[1:]) if term[0].isupper() else None
+        if small:
             before = text[:start].rstrip(_BETWEEN)
             return small if not before or before[-1] in _ENDS else None
-        return target
+        return None
 
     def _folded(self, text: str) -> str:
         """Return what terms are compared by; it has as many characters."""

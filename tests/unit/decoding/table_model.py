@@ -30,7 +30,7 @@ class Predicting:
     def log_probs(self, output):
         return output
 
-    def best_words(self, output, count, never=(), only=None):
+    def best_words(self, output, count, never=(), only=None, also=None):
         found = []
         for row, values in enumerate(output.tolist()):
             allowed = [
@@ -42,7 +42,10 @@ class Predicting:
             allowed.sort(key=lambda pair: (pair[0] == pair[0], pair))
             found.append((allowed + [(torch.inf, 0)] * count)[:count])
         values, words = torch.tensor(found, dtype=output.dtype).unbind(2)
-        return -values, words.long()
+        if also is None:
+            return -values, words.long()
+        values = torch.cat([-values, output.gather(1, also)], 1)
+        return values, torch.cat([words.long(), also], 1)
 
 
 class TableModel(Predicting):
