@@ -15,7 +15,8 @@ import griffe2md
 
 FOLDER = Path(__file__).resolve().parent
 PAGE = FOLDER / "api.md"
-NAMES = ("load", "Translator", "CallOptions", "Translation")  # what the page shows, in this order
+# What the page shows, in this order.
+NAMES = ("load", "Translator", "CallOptions", "Translation", "Glossary")
 
 HEAD = """<!-- Made by `make docs` from the docstrings of the package: edit those. -->
 

@@ -14,10 +14,16 @@ from nmtflex.errors import OptionError
 if TYPE_CHECKING:
     from nmtflex.decoding.opening import Opened
     from nmtflex.ranks import Ranks
+    from nmtflex.text.glossary import Glossary
 
 
 def translate_page(
-    opened: Opened, lines: Iterable[str], output: Path | None, written: OutputConfig, ranks: Ranks
+    opened: Opened,
+    lines: Iterable[str],
+    output: Path | None,
+    written: OutputConfig,
+    glossary: Glossary | None,
+    ranks: Ranks,
 ) -> None:
     """Translate a document, and write it when it is complete.
 
@@ -26,6 +32,7 @@ def translate_page(
         lines: Of the document.
         output: File; None is standard output.
         written: Has ``html_attributes``.
+        glossary: Terms that come out as given.
         ranks: The processes, of which there must be one.
 
     Raises:
@@ -39,7 +46,7 @@ def translate_page(
     html = "".join(f"{line}\n" for line in lines)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        found = translate_html(opened.translator, html, written.html_attributes)
+        found = translate_html(opened.translator, html, written.html_attributes, glossary)
     for warning in caught:
         note(f"warning: {warning.message}")
     with open_lines(output) as file:

@@ -119,7 +119,8 @@ def translate(
         open_ensemble, runs, search, threshold, batch, shown=shown, paragraphs=paragraphs
     )
     if written.html:
-        translate_page(models(device), _lines(input, interactive=False), output, written, ranks)
+        page = _lines(input, interactive=False)
+        translate_page(models(device), page, output, written, glossary, ranks)
         return
     opened, again, spawn = _open(models, ranks.device(device), written.workers)
     show = _alignments(opened, written)

@@ -130,7 +130,8 @@ class Calls(ABC):
         found: list[list[Translation]] = [[] for _ in lines]
         for group in alike([common.changed("translate_batch", one) for one in each]):
             texts = [lines[place] for place in group.places]
-            results = self._all_of(texts, group.options, tally, group.limits)
+            own = group.limits, group.prefixes
+            results = self._all_of(texts, group.options, tally, *own)
             for place, result in zip(group.places, results, strict=True):
                 found[place] = result
         return found
@@ -266,10 +267,14 @@ class Calls(ABC):
         options: Options,
         tally: Tally | None = None,
         limits: Sequence[int] | None = None,
+        prefixes: Sequence[str] | None = None,
     ) -> list[list[Translation]]:
         """Translate lines that have the same options: every form of a call comes here."""
         with self._call():
             view, returned = self._under(options), options.returned
+            if prefixes is None and options.prefix:
+                lines = list(checked(lines))
+                prefixes = [options.prefix] * len(lines)
             return view.n_best(
                 lines,
                 returned.n_best,
@@ -278,6 +283,8 @@ class Calls(ABC):
                 align=returned.align,
                 limits=limits,
                 word_scores=returned.word_scores,
+                glossary=options.glossary,
+                prefixes=prefixes,
             )
 
     def warn_of_cuts(self, best: Sequence[Translation]) -> None:

@@ -8,9 +8,12 @@ from nmtflex.decoding.character_links import character_links
 from nmtflex.decoding.translator import Translator
 from nmtflex.markup.document import Linked
 from nmtflex.markup.units import HtmlUnits
+from nmtflex.text.glossary import Glossary
 
 
-def translate_html(translator: Translator, html: str, attributes: bool = False) -> str:
+def translate_html(
+    translator: Translator, html: str, attributes: bool = False, glossary: Glossary | None = None
+) -> str:
     """Translate a page, or a fragment of one.
 
     Args:
@@ -19,15 +22,18 @@ def translate_html(translator: Translator, html: str, attributes: bool = False) 
             cannot align words, so tags stay where they stood in proportion.
         html: The document; see ``HtmlDocument``.
         attributes: Whether the attributes alt, title and placeholder are translated too.
+        glossary: Terms that come out as given.
 
     Raises:
         OptionError: justhtml is not installed.
     """
     document = HtmlUnits(html, translator.splitter, attributes)
-    return document.join(translate_units(translator, document.units))
+    return document.join(translate_units(translator, document.units, glossary))
 
 
-def translate_units(translator: Translator, units: Sequence[str]) -> list[Linked]:
+def translate_units(
+    translator: Translator, units: Sequence[str], glossary: Glossary | None = None
+) -> list[Linked]:
     """Return the translation of each unit, with links between characters.
 
     The links of a model without weights over source positions are empty.
@@ -35,9 +41,10 @@ def translate_units(translator: Translator, units: Sequence[str]) -> list[Linked
     Args:
         translator: Any; it does not split these.
         units: From ``HtmlUnits``.
+        glossary: Terms that come out as given.
     """
     whole = translator.unsplit()
-    found = [best for best, *_ in whole.n_best(units, 1, align=whole.aligned)]
+    found = [best for best, *_ in whole.n_best(units, 1, align=whole.aligned, glossary=glossary)]
     whole.warn_of_cuts(found)
     return [
         (best.text, character_links(whole.pipeline, unit, best))

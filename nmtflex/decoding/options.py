@@ -17,6 +17,7 @@ from nmtflex.config import (
     options_of,
 )
 from nmtflex.errors import OptionError
+from nmtflex.text.glossary import Glossary
 
 Group = TypeVar("Group", bound=Config)
 
@@ -41,6 +42,8 @@ class CallOptions(TypedDict, total=False):
         batch_sentences: Sentences decoded together; affects only speed.
         word_scores: Whether translations carry ``word_scores``, ``confidence`` and ``unaligned``;
             for runs of ``nmtflex calibrate``.
+        glossary: Terms that come out as given.
+        prefix: Text that translations begin with.
     """
 
     beam: int | None
@@ -53,6 +56,8 @@ class CallOptions(TypedDict, total=False):
     reuse_below: float | None
     batch_sentences: int | None
     word_scores: bool | None
+    glossary: Glossary | None
+    prefix: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +77,8 @@ class Options(NamedTuple):
     threshold: ThresholdConfig
     batch: BatchConfig
     returned: ReturnedConfig = ReturnedConfig()
+    glossary: Glossary | None = None
+    prefix: str = ""
 
     def changed(
         self, caller: str, given: Mapping[str, Any], without: Sequence[str] = ()
@@ -98,8 +105,11 @@ class Options(NamedTuple):
             threshold=_changed(self.threshold, left),
             batch=_changed(self.batch, left),
             returned=_changed(self.returned, left),
+            glossary=left.pop("glossary", self.glossary),
+            prefix=left.pop("prefix", self.prefix),
         )
-        refuse_rest(caller, left | refused, list(map(type, self)), (*AT_LOADING, *without))
+        groups = type(self.search), type(self.threshold), type(self.batch), type(self.returned)
+        refuse_rest(caller, left | refused, groups, (*AT_LOADING, *without))
         return found
 
 
@@ -140,11 +150,14 @@ def _changed(group: Group, options: dict[str, Any]) -> Group:
 
 
 class Alike(NamedTuple):
-    """Lines with the same options, but for the maximum length, which each may have its own."""
+    """Lines with the same options, but for the maximum length and the prefix, of which each may
+    have its own.
+    """
 
     options: Options
     places: list[int]  # of the lines
     limits: list[int] | None  # most tokens of their translations
+    prefixes: list[str] | None  # what they begin with
 
 
 def alike(options: Sequence[Options]) -> Iterator[Alike]:
@@ -156,11 +169,13 @@ def alike(options: Sequence[Options]) -> Iterator[Alike]:
     groups: dict[Options, list[int]] = {}
     for place, one in enumerate(options):
         search = dataclasses.replace(one.search, max_length=min(one.search.max_length, 1))
-        groups.setdefault(one._replace(search=search), []).append(place)
+        groups.setdefault(one._replace(search=search, prefix=""), []).append(place)
     for shared, places in groups.items():
+        prefixes = [options[place].prefix for place in places]
+        given = prefixes if any(prefixes) else None
         if not shared.search.max_length:
-            yield Alike(shared, places, None)
+            yield Alike(shared, places, None, given)
             continue
         limits = [options[place].search.max_length for place in places]
         search = dataclasses.replace(shared.search, max_length=max(limits))
-        yield Alike(shared._replace(search=search), places, limits)
+        yield Alike(shared._replace(search=search), places, limits, given)

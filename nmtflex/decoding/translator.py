@@ -110,7 +110,7 @@ class Translator(Calls):
         return self._confidence()
 
     def _under(self, options: Options) -> Translator:
-        search, threshold, batch, _ = options
+        search, threshold, batch = options[:3]
         own = self._options
         if (search, threshold, batch) == (own.search, own.threshold, own.batch):
             return self

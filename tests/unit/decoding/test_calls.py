@@ -194,9 +194,11 @@ def test_every_option_of_a_call_has_its_type():
     wanted = {}
     for group in (SearchConfig, ThresholdConfig, BatchConfig):
         wanted |= {name: plain for name, (plain, _) in options_of(group).items()}
-    assert hints.keys() == wanted.keys() - set(AT_LOADING) | {"word_scores"}
+    assert hints.keys() == wanted.keys() - set(AT_LOADING) | {"word_scores", "glossary", "prefix"}
     hints["tau"] = str | None  # a number as well
     assert hints.pop("word_scores") == bool | None  # of what a call returns
+    assert hints.pop("glossary") == nmtflex.Glossary | None
+    assert hints.pop("prefix") == str | None
     for name, hint in hints.items():
         assert hint == wanted[name] | None, name
 
