@@ -27,7 +27,7 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -151,13 +151,13 @@ def measured(
     """Translate cases in turns, and yield the rows of a table."""
     lines, terms = [case.source for case in cases], LineTerms(cases)
     other = searching(translator)
-    ways = {
+    ways: dict[str, Callable[[], list[list[nmtflex.Translation]]]] = {
         "no glossary": lambda: translator.n_best(lines, 1),
         "attention": lambda: translator.n_best(lines, 1, glossary=terms),
         "search": lambda: other.n_best(lines, 1, glossary=terms),
     }
     seconds = {way: [0.0] * rounds for way in ways}
-    found = {}
+    found: dict[str, list[str]] = {}
     for turn, (way, run) in itertools.product(range(-1, rounds), ways.items()):
         start = time.process_time()
         found[way] = [best.text for (best,) in run()]

@@ -107,8 +107,7 @@ def translate(
     from nmtflex.decoding.tally import Tally
 
     search, threshold, batch, device = decoding
-    if written.html:
-        paragraphs = dataclasses.replace(paragraphs, split="sentences")
+    paragraphs = dataclasses.replace(paragraphs, split="sentences") if written.html else paragraphs
     _check(written, search, shown, paragraphs)
     _check_files(input, output, written, terms.glossary)
     glossary = _glossary(terms)
@@ -119,8 +118,8 @@ def translate(
         open_ensemble, runs, search, threshold, batch, shown=shown, paragraphs=paragraphs
     )
     if written.html:
-        page = _lines(input, interactive=False)
-        translate_page(models(device), page, output, written, glossary, ranks)
+        lines = _lines(input, interactive=False)
+        translate_page(models(device), lines, output, written, glossary, ranks)
         return
     opened, again, spawn = _open(models, ranks.device(device), written.workers)
     show = _alignments(opened, written)

@@ -150,9 +150,7 @@ def _changed(group: Group, options: dict[str, Any]) -> Group:
 
 
 class Alike(NamedTuple):
-    """Lines with the same options, but for the maximum length and the prefix, of which each may
-    have its own.
-    """
+    """Lines with the same options, but for the maximum length and the prefix."""
 
     options: Options
     places: list[int]  # of the lines
