@@ -274,7 +274,10 @@ class OutputConfig(ProcessConfig):
     ] = False
     html_attributes: Annotated[
         bool,
-        Opt("With --html: translate the attributes alt, title and placeholder too."),
+        Opt(
+            "With --html: translate the attributes alt, title and placeholder too.",
+            flag="--html-attributes",
+        ),
     ] = False
     verbose: Annotated[
         bool,

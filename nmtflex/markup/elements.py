@@ -45,7 +45,7 @@ def embedded(node: Node) -> bool:
 
 
 def holders(root: Node) -> set[int]:
-    """Return the ids of the root and of nodes with structure inside, or what is translated again."""
+    """Return the ids of the root, and of nodes with structure or translation again inside."""
     found = {id(root)}
     path: list[Node] = []
     todo: list[tuple[Node, int, bool]] = [(root, 0, True)]

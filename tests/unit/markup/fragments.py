@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,47 +26,60 @@ def fragment(random: Random, faulty: float = 0.0) -> str:
         random: Decides everything.
         faulty: How often a tag is left out or out of place.
     """
-    numbers = iter(range(10_000))
-    gaps = [*GAPS, "<"] if faulty else GAPS
-    out: list[str] = []
-
-    def tag(name: str) -> str:
-        more = random.choice([
-            "",
-            ' title="Ein Bild"',
-            " href=?a=1&b=2",
-            ' class="x  y"',
-            " hidden",
-        ])
-        if random.random() < 0.05:
-            said = random.choice([' translate="no"', ' class="notranslate"', " translate=yes"])
-            more += said if name not in KEPT else ""
-        return f"<{name} n={next(numbers)}{more}>"
-
-    def write(depth: int, names: list[str]) -> None:
-        for _ in range(random.randint(0, 4)):
-            kind = random.random()
-            if kind < 0.5 or depth > 4:
-                out.extend(random.choice(WORDS) + random.choice(gaps) for _ in range(3))
-            elif kind < 0.6:
-                out.append(random.choice([tag(random.choice(VOID)), "<!-- c -->", " \n"]))
-            elif kind < 0.68:
-                name = random.choice(KEPT)
-                out.append(f"{tag(name)}x &quot;y&quot;</{name}>{random.choice(gaps)}")
-            else:
-                name = random.choice(names)
-                if random.random() >= faulty:
-                    out.append(tag(name))
-                write(depth + 1, names if name in BLOCKS else INLINE)
-                if random.random() >= faulty:
-                    out.append(f"</{name}>")
-                out.append(random.choice(gaps))
-                if random.random() < faulty:
-                    out.append(random.choice([f"</{random.choice(INLINE)}>", "</p>", "<", "<!x>"]))
-
+    writer = Writer(random, faulty)
     # A fragment that begins with a part of a table is not one of a <div>.
-    write(0, [*INLINE, *(name for name in BLOCKS if name not in ("td", "tr"))])
-    return "".join(out)
+    writer.write(0, [*INLINE, *(name for name in BLOCKS if name not in ("td", "tr"))])
+    return "".join(writer.out)
+
+
+class Writer:
+    """Writes random elements; see ``fragment``."""
+
+    def __init__(self, random: Random, faulty: float) -> None:
+        self.random = random
+        self.faulty = faulty
+        self.out: list[str] = []
+        self.numbers = itertools.count()
+
+    def write(self, depth: int, names: list[str]) -> None:
+        for _ in range(self.random.randint(0, 4)):
+            kind = self.random.random()
+            if kind < 0.68 or depth > 4:
+                self.leaf(kind)
+            else:
+                self.element(depth, self.random.choice(names), names)
+
+    def element(self, depth: int, name: str, names: list[str]) -> None:
+        if self.random.random() >= self.faulty:
+            self.out.append(self.tag(name))
+        self.write(depth + 1, names if name in BLOCKS else INLINE)
+        if self.random.random() >= self.faulty:
+            self.out.append(f"</{name}>")
+        self.out.append(self.gap())
+        if self.random.random() < self.faulty:
+            stray = self.random.choice(INLINE)
+            self.out.append(self.random.choice([f"</{stray}>", "</p>", "<", "<!x>"]))
+
+    def leaf(self, kind: float) -> None:
+        name = self.random.choice(KEPT)
+        if kind < 0.1:
+            void = self.tag(self.random.choice(VOID))
+            self.out.append(self.random.choice([void, "<!-- c -->", " \n"]))
+        elif kind < 0.18:
+            self.out.append(f"{self.tag(name)}x &quot;y&quot;</{name}>{self.gap()}")
+        else:
+            self.out += [self.random.choice(WORDS) + self.gap() for _ in range(3)]
+
+    def gap(self) -> str:
+        return self.random.choice([*GAPS, "<"] if self.faulty else GAPS)
+
+    def tag(self, name: str) -> str:
+        more = ["", ' title="Ein Bild"', " href=?a=1&b=2", ' class="x  y"', " hidden"]
+        said = ' translate="no"', ' class="notranslate"', " translate=yes"
+        own = self.random.choice(more)
+        if name not in KEPT and self.random.random() < 0.05:
+            own += self.random.choice(said)
+        return f"<{name} n={next(self.numbers)}{own}>"
 
 
 def words(text: str) -> list[tuple[int, int]]:

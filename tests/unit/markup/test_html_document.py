@@ -120,7 +120,8 @@ def test_attributes_on_request():
     assert document.texts == ["Der Titel", 'Ein "Bild"', "a b", "Foto", "Ihr Name"]
     found = document.render([(text.upper(), []) for text in document.texts])
     assert found == (
-        '<p title="DER TITEL" id="a">A <img alt="EIN &quot;BILD&quot;" src="x"> B</p> <img alt="1">\n'
+        '<p title="DER TITEL" id="a">A <img alt="EIN &quot;BILD&quot;" src="x"> B</p> '
+        '<img alt="1">\n'
         '<picture><img alt="FOTO"></picture> <input placeholder="IHR NAME" value="Wert">\n'
         '<div translate=no title="Nein"><img alt="Nein"></div><code title="Nein">x</code>'
     )
