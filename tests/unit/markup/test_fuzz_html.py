@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import Any
 
 import pytest
 from fragments import ALIGNERS, KEPT, fragment, identity, nodes, shouting, tags
@@ -37,12 +38,22 @@ def text_of(html: str) -> str:
     return " ".join("".join(found).split())
 
 
+def bare(found: Counter[Any]) -> Counter[Any]:
+    """Count tags with their attributes, wherever they are."""
+    counted: Counter[Any] = Counter()
+    for (tag, _), count in found.items():
+        counted[tag] += count
+    return counted
+
+
 def check(seed: int) -> None:
     random = Random(seed)
     source = fragment(random, FAULTY[seed % 4])
     document = HtmlDocument(source)
-    # Some trees of faulty HTML cannot be written down; then a similar one is.
-    expected = tags(markup(parse(source)) if FAULTY[seed % 4] else source)
+    # Some trees, as of a button in a table in a button, cannot be written down; a similar one is.
+    expected = tags(markup(parse(source)))
+    if not FAULTY[seed % 4]:
+        assert bare(expected) == bare(tags(source))
     for translate in ALIGNERS:
         found = document.render([translate(text, random) for text in document.texts])
         assert tags(found) == expected
