@@ -22,6 +22,7 @@ _CONTEXTS = {
     "td": "tr", "th": "tr", "tr": "tbody", "col": "colgroup",
     **dict.fromkeys(("tbody", "thead", "tfoot", "caption", "colgroup"), "table"),
 }  # fmt: skip
+_DECLARATION = re.compile(r"\s*<\?xml\s[^>]*\?>")  # of XHTML; HTML has none
 _DOCTYPE = re.compile(r"<!doctype[^>]*>", re.IGNORECASE)
 _LAST = re.compile(r"</body>([\t\n\f\r ]*)</html>([\t\n\f\r ]*)\Z", re.IGNORECASE)
 
@@ -70,12 +71,16 @@ def parse(html: str) -> Node:
     Raises:
         OptionError: justhtml is not installed.
     """
+    declared = _DECLARATION.match(html)
+    lead = declared[0] if declared else ""
+    html = html[len(lead) :]
     root = _tree(html)
     for _ in range(ROUNDS):
         written = markup(root)
         if written == html:
             break
         html, root = written, _tree(written)
+    root.opening = lead
     return root
 
 

@@ -88,7 +88,7 @@ class _Siblings:
         for number, mark in enumerate(marks):
             if mark.start == mark.end:
                 continue
-            if self._fills(mark):
+            if self._fills(mark) and not mark.whole:
                 found[number] = self._region
                 self._taken.append(self._region)
             elif run := self._best_run(mark):

@@ -51,6 +51,8 @@ def test_a_page_without_words_to_translate_keeps_every_character():
         "",
         " \n ",
         "plain",
+        '<?xml version="1.0"?>\n<p id=x>ein <b>Hund</b></p>',
+        "<b><code>x()</code></b> ist gut",
         "<p>\n  Ein <b>brauner Hund</b> läuft <i>durch <a href='x'>den</a></i> Schnee.\n</p>",
         "<b>ganz <i>ganz</i></b> <a id=x></a>",
         "a <img src=x> b <img src=y>, c<img> <img>d",

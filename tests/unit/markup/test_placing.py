@@ -63,6 +63,14 @@ def test_words_for_an_element_outweigh_words_against_it():
     assert found("a b c d", "W X Y Z", [1, 0, 0, 2], bold) == ["W"]  # the first of equal ones
 
 
+def test_what_is_placed_as_a_whole_replaces_no_other_words():
+    own = passage("a b c", (ROOT, 2, 3))
+    own.marks[0].whole = True
+    links = linked("a b c", "U V W X Y", [1, 1, 0, 1, 2])
+    assert place(own, "U V W X Y", links) == [(0, 3)]
+    assert place(own, "U V", [((0, 1), (0, 1)), ((4, 5), (2, 3))]) == [(2, 2)]
+
+
 def test_words_without_a_link_are_inside_only_between_others():
     bold = ROOT, 2, 5
     assert found("a b c d", "U V W X Y Z", [None, 1, None, 2, None, 3], bold) == ["V W X"]
