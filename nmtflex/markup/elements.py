@@ -23,6 +23,7 @@ _EMBEDDED = names(
     "video"
 )
 _CLASS = "notranslate"
+LARGEST_MARK = 16  # nodes
 TRANSLATED_ATTRIBUTES = ("alt", "title", "placeholder")
 
 
@@ -78,4 +79,13 @@ def words_in(nodes: Iterable[Node]) -> str:
 
 def note_mark(node: Node) -> bool:
     """Whether an element refers to a note, ``<sup>1</sup>``: a word and its number are not one."""
-    return node.name == "sup" and not any(map(str.isalpha, words_in([node])))
+    if node.name != "sup":
+        return False
+    stack, seen = [node], 0
+    while stack:
+        inner = stack.pop()
+        seen += 1
+        if seen > LARGEST_MARK or any(map(str.isalpha, inner.text or "")):
+            return False
+        stack += inner.children
+    return True
