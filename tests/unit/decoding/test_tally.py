@@ -146,7 +146,7 @@ def test_nothing_translated_has_no_mean():
     translator = Translator([TableModel(30)], PIPELINE)
     tally = Tally()
     assert translator.translate_ids([[], []], tally) == [
-        [([], 0.0, 0.0)],
+        [([], 0.0, 0.0, ())],
         [([], 0.0, 0.0)],
     ]
     assert (tally.cps, tally.encoding) == (None, None)
