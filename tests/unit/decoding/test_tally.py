@@ -147,7 +147,7 @@ def test_nothing_translated_has_no_mean():
     tally = Tally()
     assert translator.translate_ids([[], []], tally) == [
         [([], 0.0, 0.0, ())],
-        [([], 0.0, 0.0)],
+        [([], 0.0, 0.0, ())],
     ]
     assert (tally.cps, tally.encoding) == (None, None)
 
