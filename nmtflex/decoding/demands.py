@@ -109,7 +109,9 @@ def lacking(
     """Yield the line and the rank of each translation that lacks a term."""
     for line, (demand, hypotheses) in enumerate(zip(demands, found, strict=True)):
         for rank, hypothesis in enumerate(hypotheses):
-            if demand and None in present(side, edges, hypothesis.ids, demand.terms):
+            if demand and None in present(
+                side, edges, hypothesis.ids, demand.terms, len(demand.ids)
+            ):
                 yield line, rank
 
 
@@ -143,7 +145,7 @@ def met(
         line: The raw source.
     """
     fixed = len(demand.ids) if ids[: len(demand.ids)] == demand.ids else 0
-    regions = placed(side, edges, ids, demand.terms, weights, fixed) if ids else []
+    regions = placed(side, edges, ids, demand.terms, weights, fixed)
 
     def written(regions: list[Region]) -> Met:
         with_marks = marked(side, ids, regions, filled, line)

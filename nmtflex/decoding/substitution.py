@@ -70,7 +70,11 @@ class Units:
 
 
 def present(
-    side: SidePipeline, edges: Edges, ids: Sequence[int], wanted: Sequence[Wanted]
+    side: SidePipeline,
+    edges: Edges,
+    ids: Sequence[int],
+    wanted: Sequence[Wanted],
+    fixed: int = 0,
 ) -> list[Region | None]:
     """Return where a translation has each of some texts already, as words of its own.
 
@@ -79,6 +83,7 @@ def present(
         edges: Of its words.
         ids: The translation.
         wanted: The longest of them are looked for first.
+        fixed: First tokens, whose unknown words stand for other texts.
     """
     units = Units(side, edges, ids)
     taken = np.zeros(len(units), dtype=bool)
@@ -87,6 +92,8 @@ def present(
         texts = Units(side, edges, side.encode(wanted[index].text)).texts
         for first in range(len(units) - len(texts) + 1 if texts else 0):
             here = slice(first, first + len(texts))
+            if UNK in texts and units.bounds[first][0] < fixed:
+                continue
             if units.texts[here] == texts and not taken[here].any():
                 taken[here] = True
                 start, stop = units.bounds[first][0], units.bounds[first + len(texts) - 1][1]
@@ -122,7 +129,7 @@ def placed(
         Regions in order; those inside the fixed tokens are left out.
     """
     units = Units(side, edges, ids)
-    regions = present(side, edges, ids, wanted)
+    regions = present(side, edges, ids, wanted, fixed)
     free = np.array([
         units.word(place)
         and start >= fixed
@@ -209,7 +216,9 @@ def marked(
     marks, characters = dict[str, str](), _unused(line)
     place, behind = 0, list[str]()
     for start, stop, text in regions:
-        mark = text[0] + next(characters) + text[-1]
+        # Detokenizers look at letters only: other characters might be marks of subwords.
+        ends = [end if _WORD.match(end) else "" for end in (text[0], text[-1])]
+        mark = next(characters).join(ends)
         marks[mark] = text
         if start == stop:
             behind.append(mark)

@@ -214,6 +214,9 @@ class Translator(Calls):
         confidence = self.load_confidence() if lines.word_scores else None
         weighing = lines.align or (lines.word_scores and self.aligned)
         sources = [self.pipeline.source.encode(line) for line in lines.texts]
+        # Nothing is demanded of an empty line.
+        demands = zip(sources, lines.demands, strict=True)
+        lines = lines._replace(demands=[ids and demand or None for ids, demand in demands])
         found = self._search(sources, lines, tally)
         for_terms = self._weights_for_terms(sources, lines.demands, found)
         most = [self.search.longest_output(len(source)) for source in sources]
@@ -272,9 +275,7 @@ class Translator(Calls):
             return {}
         places = list(lacking(self.pipeline.target, self._edges, demands, found))
         pairs = [(sources[line], found[line][rank].ids) for line, rank in places]
-        # One hypothesis of each, so that more of them are as large as a batch of the search.
-        size = self.batch.batch_sentences * self.search.beam
-        weights = mean_weights(self._models, pairs, size) if pairs else []
+        weights = mean_weights(self._models, pairs, self.batch.batch_sentences)
         return dict(zip(places, weights, strict=True))
 
     def traces(

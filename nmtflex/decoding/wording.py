@@ -55,7 +55,7 @@ class Wording:
         """Return the translation of a raw line."""
         target, ids = self._pipeline.target, hypothesis.ids
         filled, join, cuts = self._filled(line, ids, looks.trace)
-        if terms.demand is None or not ids:
+        if terms.demand is None:
             text = join(filled)
         else:
             own = terms.demand, terms.weights

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import nmtflex
-from nmtflex.config import GlobalConfig, MemoryConfig
+from nmtflex.config import GlobalConfig, NoneConfig
 
 ONE_THREAD = ("--threads", 1)
 LINES = ["a b c", "", "C a", "b b", "a. d c", "g h"]
@@ -22,7 +22,7 @@ def files(tmp_path):
     return source, glossary
 
 
-@pytest.mark.parametrize("attention", [GlobalConfig(), MemoryConfig(K=4)], ids=["aligned", "not"])
+@pytest.mark.parametrize("attention", [GlobalConfig(), NoneConfig()], ids=["aligned", "not"])
 def test_terms_come_out_and_other_lines_stay(command_line, make_tiny_run, files, attention) -> None:
     source, glossary = files
     options = [make_tiny_run("run", attention), *ONE_THREAD, "-i", source]
