@@ -216,7 +216,7 @@ class Translator(Calls):
         sources = [self.pipeline.source.encode(line) for line in lines.texts]
         # Nothing is demanded of an empty line.
         demands = zip(sources, lines.demands, strict=True)
-        lines = lines._replace(demands=[ids and demand or None for ids, demand in demands])
+        lines = lines._replace(demands=[(ids and demand) or None for ids, demand in demands])
         found = self._search(sources, lines, tally)
         for_terms = self._weights_for_terms(sources, lines.demands, found)
         most = [self.search.longest_output(len(source)) for source in sources]
