@@ -21,6 +21,10 @@ MOST = 100_000  # clients that are remembered
 class Access:
     """Checks keys, and counts the requests of each client.
 
+    Attributes:
+        has_keys: Whether there are keys.
+        required: Whether a request needs one.
+
     Args:
         access: Keys, and whether one is needed.
         limits: Requests a minute.
@@ -34,8 +38,8 @@ class Access:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._keys = read_keys(access.api_keys) if access.api_keys else {}
-        self._has_keys = access.api_keys is not None
-        self._required = access.require_key
+        self.has_keys = access.api_keys is not None
+        self.required = access.require_key
         self._limit = limits.request_limit
         self._proxy = limits.trust_proxy
         self._clock = clock
@@ -48,11 +52,11 @@ class Access:
             Refused: It has no key or a wrong one, or sends too many requests.
         """
         key = fields.get("api_key") or None
-        if self._has_keys and key is not None and key not in self._keys:
+        if self.has_keys and key is not None and key not in self._keys:
             raise Refused(403, "Invalid API key")
-        if key is None and self._required:
+        if key is None and self.required:
             raise Refused(400, "Please contact the server operator to get an API key")
-        known = key if self._has_keys and isinstance(key, str) else None
+        known = key if self.has_keys and isinstance(key, str) else None
         own = self._keys.get(known) if known else None
         limit = self._limit if own is None else own
         if limit and not self._take(f"key {known}" if known else self._address(request), limit):

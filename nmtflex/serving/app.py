@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware.cors import CORSMiddleware
@@ -15,41 +13,39 @@ from fastapi_swagger import patch_fastapi
 from starlette.exceptions import HTTPException
 
 import nmtflex
-from nmtflex.config import LimitConfig
-from nmtflex.serving.desk import Desk
-from nmtflex.serving.detection import Detected
-from nmtflex.serving.documents import FORMATS
+from nmtflex.serving.desk import Desk, shown
+from nmtflex.serving.explain_route import EXPLAINED, add_explanations
 from nmtflex.serving.fields import (
     AUTO,
     Refused,
     take,
     take_choice,
-    take_file,
     take_number,
     take_texts,
 )
+from nmtflex.serving.file_routes import add_files
 from nmtflex.serving.guard import Guard
 from nmtflex.serving.languages import english_name
 from nmtflex.serving.metrics import Metrics
+from nmtflex.serving.page import add_page
 from nmtflex.serving.schemas import (
+    SENT,
+    USUAL,
+    Choice,
     Detection,
     DetectRequest,
-    FileAnswer,
-    FileRequest,
     Health,
     Language,
+    Settings,
     TranslateAnswer,
     TranslateRequest,
     body,
     errors,
 )
 from nmtflex.serving.service import Service
-from nmtflex.serving.store import FileStore
 from nmtflex.serving.waiting import answered
 
 LOG = logging.getLogger("nmtflex.serving")
-SENT = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
-USUAL = errors(400, 403, 408, 413, 429)
 
 
 class Api:
@@ -64,7 +60,6 @@ class Api:
         self._desk = desk
         self._service = service
         self._limits = desk.limits
-        self._files = FileStore()
 
     async def languages(self) -> list[Language]:
         """List the languages, and what each can be translated into."""
@@ -79,7 +74,7 @@ class Api:
         fields = await self._desk.fields(request)
         texts, _ = take_texts(fields)
         self._desk.check_size(texts)
-        return list(map(_shown, self._desk.detector.ranked("\n".join(texts))))
+        return list(map(shown, self._desk.detector.ranked("\n".join(texts))))
 
     async def translate(self, request: Request) -> dict[str, Any]:
         """Translate a text or several."""
@@ -101,37 +96,23 @@ class Api:
         if alternatives:
             answer["alternatives"] = [one.alternatives for one in found]
         if source == AUTO:
-            answer["detectedLanguage"] = list(map(_shown, detected))
+            answer["detectedLanguage"] = list(map(shown, detected))
         return answer if several else {name: values[0] for name, values in answer.items()}
 
-    async def translate_file(self, request: Request) -> FileAnswer:
-        """Translate a file of text."""
-        fields = await self._desk.fields(request)
-        file = take_file(fields)
-        source, target = take(fields, "source"), take(fields, "target")
-        name = Path(file.filename or "").name
-        known = FORMATS.get(Path(name).suffix.lower())
-        if known is None:
-            raise Refused(400, "Invalid request: file format not supported")
-
-        async def translate(texts: Sequence[str]) -> list[str]:
-            detected = self._desk.detected(texts, source, html=known.html, together=True)
-            ways = [self._desk.way(one.language, target) for one in detected]
-            translated = self._service.translate_html if known.html else self._service.translate
-            return [one.text for one in await translated(texts, ways)]
-
-        work = known.translate(await file.read(), translate)
-        data = await answered(request, work, self._limits.timeout)
-        token = self._files.keep(name, known.kind, data)
-        return FileAnswer(translatedFileUrl=str(request.url_for("download_file", token=token)))
-
-    async def download_file(self, token: str) -> Response:
-        """Give a translated file."""
-        if (kept := self._files.fetch(token)) is None:
-            raise Refused(404, "There is no such file, or it is not kept any more")
-        name = quote(kept.name)
-        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
-        return Response(kept.data, media_type=kept.kind, headers=headers)
+    def settings(self) -> Settings:
+        """Say what a page that translates should know."""
+        first = self._service.models[0].pair
+        return Settings(
+            apiKeys=self._desk.access.has_keys,
+            keyRequired=self._desk.access.required,
+            charLimit=self._limits.char_limit or -1,
+            explainLimit=min(EXPLAINED, self._limits.char_limit or EXPLAINED),
+            alternativesLimit=self._limits.alternatives_limit,
+            language={
+                "source": Choice(code=AUTO, name="Detect language"),
+                "target": Choice(code=first.target, name=english_name(first.target)),
+            },
+        )
 
     def health(self, response: Response) -> Health:
         """Say whether there are workers that translate."""
@@ -141,19 +122,19 @@ class Api:
         return Health(status="error")
 
 
-def _shown(detected: Detected) -> Detection:
-    return Detection(language=detected.language, confidence=detected.confidence)
-
-
-def build_app(api: Api, limits: LimitConfig, origins: Sequence[str], metrics: Metrics) -> FastAPI:
+def build_app(
+    desk: Desk, service: Service, origins: Sequence[str], metrics: Metrics, *, page: bool
+) -> FastAPI:
     """Put the routes together.
 
     Args:
-        api: Answers.
-        limits: Has the size of a request.
+        desk: Checks requests.
+        service: Translates.
         origins: Whose pages may use the server.
         metrics: Counts.
+        page: Whether there is a page at /.
     """
+    api = Api(desk, service)
     app = FastAPI(
         title="nmtflex",
         summary="Translation by cheap attention",
@@ -175,14 +156,11 @@ def build_app(api: Api, limits: LimitConfig, origins: Sequence[str], metrics: Me
         responses=USUAL | errors(500, 503),
         openapi_extra=body(TranslateRequest, *SENT),
     )(api.translate)
-    app.post(
-        "/translate_file",
-        responses=USUAL | errors(500, 503),
-        openapi_extra=body(FileRequest, "multipart/form-data"),
-    )(api.translate_file)
-    app.get("/download_file/{token}", response_class=Response, responses=errors(404))(
-        api.download_file
-    )
+    add_files(app, desk, service)
+    add_explanations(app, desk, service)
+    app.get("/frontend/settings")(api.settings)
+    if page:
+        add_page(app)
     app.get("/metrics", response_class=Response)(lambda: _as_text(metrics))
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _http_error)
@@ -191,7 +169,7 @@ def build_app(api: Api, limits: LimitConfig, origins: Sequence[str], metrics: Me
         app.add_middleware(
             CORSMiddleware, allow_origins=list(origins), allow_methods=["GET", "POST"]
         )
-    app.add_middleware(Guard, most=limits.body_limit, metrics=metrics)
+    app.add_middleware(Guard, most=desk.limits.body_limit, metrics=metrics)
     return app
 
 

@@ -13,6 +13,7 @@ from nmtflex.serving.access import Access
 from nmtflex.serving.detection import Detected, Detector
 from nmtflex.serving.fields import AUTO, Refused, read_fields
 from nmtflex.serving.languages import Languages, english_name
+from nmtflex.serving.schemas import Detection
 
 CERTAIN = 100.0  # percent
 _TAG = re.compile("<[^>]*>")
@@ -32,7 +33,7 @@ class Desk:
         self.limits = limits
         self.detector = Detector(languages.sources)
         self._languages = languages
-        self._access = access
+        self.access = access
 
     async def fields(self, request: Request) -> dict[str, Any]:
         """Return what a request asks, if its client may send it.
@@ -41,7 +42,7 @@ class Desk:
             Refused: It is damaged, or its client may not.
         """
         fields = await read_fields(request)
-        self._access.check(request, fields)
+        self.access.check(request, fields)
         return fields
 
     def check_size(self, texts: Sequence[str]) -> None:
@@ -55,10 +56,8 @@ class Desk:
             (sum(map(len, texts)), self.limits.char_limit),
         )
         for size, limit in sizes:
-            if limit and size > limit:
-                raise Refused(
-                    400, f"Invalid request: request ({size}) exceeds text limit ({limit})"
-                )
+            if limit:
+                check_limit(size, limit)
 
     def detected(
         self, texts: Sequence[str], source: str, *, html: bool, together: bool = False
@@ -105,3 +104,18 @@ class Desk:
             names = [f"{english_name(one)} ({one})" for one in (code, source)]
             raise Refused(400, f"{names[0]} is not available as a target language from {names[1]}")
         return way
+
+
+def check_limit(size: int, limit: int) -> None:
+    """Check the size of a request.
+
+    Raises:
+        Refused: It is beyond the limit.
+    """
+    if size > limit:
+        raise Refused(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
+
+
+def shown(detected: Detected) -> Detection:
+    """Return what a client reads of a language that was found."""
+    return Detection(language=detected.language, confidence=detected.confidence)

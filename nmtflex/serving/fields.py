@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 from typing import Any
 
 from starlette.datastructures import UploadFile
@@ -106,6 +108,24 @@ def take_number(fields: dict[str, Any], name: str, most: int) -> int:
     if value > most:
         raise Refused(400, f"Invalid request: {name} parameter must be <= {most}")
     return value
+
+
+def take_threshold(fields: dict[str, Any], name: str = "tau") -> float | None:
+    """Return a threshold, infinite for "inf"; None if it is not there.
+
+    Raises:
+        Refused: It is no number of at least 0.
+    """
+    value = fields.get(name)
+    if value is None or value == "":
+        return None
+    number = math.nan
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        with contextlib.suppress(ValueError, OverflowError):
+            number = float(value[:50] if isinstance(value, str) else value)
+    if not number >= 0:
+        raise Refused(400, f"Invalid request: {name} parameter is not a number of at least 0")
+    return number
 
 
 def take_choice(fields: dict[str, Any], name: str, choices: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from nmtflex.config import AccessConfig, Decoding, LimitConfig, ServeConfig
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import read_json
 from nmtflex.serving.access import Access
-from nmtflex.serving.app import Api, build_app
+from nmtflex.serving.app import build_app
 from nmtflex.serving.connection import PatientProtocol
 from nmtflex.serving.desk import Desk
 from nmtflex.serving.languages import Pair
@@ -73,7 +73,10 @@ async def _run(
     pool = Pool(_setup(models, plan.decoding, count), count)
     directions = ", ".join("-".join(model.pair) for model in models)
     announce(f"loading {directions} in {count} worker process{'es' * (count > 1)}")
-    await pool.start()
+    about = await pool.start()
+    models = [
+        dataclasses.replace(model, **known) for model, known in zip(models, about, strict=True)
+    ]
     dispatcher = Dispatcher(pool, plan.limits.queue_limit, plan.serve.latency)
     dispatcher.start()
     try:
@@ -81,7 +84,7 @@ async def _run(
         metrics.watch(dispatcher)
         service = Service(models, dispatcher)
         desk = Desk(service.languages, plan.limits, access)
-        app = build_app(Api(desk, service), plan.limits, plan.access.cors, metrics)
+        app = build_app(desk, service, plan.access.cors, metrics, page=plan.serve.page)
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         announce(f"serving on http://{shown}:{port}; Ctrl-C ends it")

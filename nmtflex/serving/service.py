@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from nmtflex.markup.document import Linked
 from nmtflex.markup.units import HtmlUnits
+from nmtflex.serving.explained import explained_units
 from nmtflex.serving.languages import Languages, Pair
 from nmtflex.serving.queueing import Dispatcher, Work
 from nmtflex.serving.splitting import SplitText, TextSplitter, has_words
@@ -26,7 +27,9 @@ class Model:
     runs: Sequence[Path]
     pair: Pair
     splitter: TextSplitter
-    aligned: bool = False
+    aligned: bool = False  # whether it has weights over source positions
+    gated: bool = False  # whether it has flexible attention, which takes a threshold
+    tau: float | None = None  # that threshold, if one was given
 
 
 class Translated(NamedTuple):
@@ -121,6 +124,35 @@ class Service:
         work = Work(number, _options(alternatives))
         answers = iter(await self.dispatcher.translate(work, _with_words(units)))
         return [_joined(splitter, text, answers, alternatives) for text in split]
+
+    async def explain(
+        self, text: str, way: Sequence[int], alternatives: int, tau: float | None
+    ) -> tuple[Translated, list[dict[str, Any]]]:
+        """Translate a text, and say where its words come from.
+
+        Args:
+            text: Of any length; its sentences are translated one by one.
+            way: The models that lead to the target; of several, nothing is explained.
+            alternatives: Other translations, at most.
+            tau: Threshold in place of the model's, or None.
+
+        Returns:
+            The translation, and for each sentence an ``ExplainedUnit`` as a dictionary.
+
+        Raises:
+            Busy: Too many sentences wait.
+            Lost: Worker processes ended, again and again.
+            Faulty: A worker could not translate.
+        """
+        if len(way) != 1:
+            return (await self._along(way, [text], alternatives))[0], []
+        model = self.models[way[0]]
+        split = model.splitter.split(text)
+        options = {"explain": True, "thresholds": model.gated, "tau": tau}
+        work = Work(way[0], (*_options(alternatives), *options.items()))
+        answers = await self.dispatcher.translate(work, _with_words(split.units))
+        translated = _joined(model.splitter, split, iter(answers), alternatives)
+        return translated, explained_units(model.splitter, split, answers)
 
 
 def _options(alternatives: int = 0, *, links: bool = False) -> tuple[tuple[str, Any], ...]:

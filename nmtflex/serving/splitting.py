@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from nmtflex.text.paragraphs import Paragraph, ParagraphSplitter
@@ -45,11 +45,35 @@ class TextSplitter:
 
     def join(self, split: SplitText, translations: Sequence[str]) -> str:
         """Put a text together from the translations of its units; white space is the source's."""
+        lines = self._pieces(split, translations)
+        return "".join("".join(line) + end for line, end in zip(lines, split.ends, strict=True))
+
+    def places(self, split: SplitText, translations: Sequence[str]) -> list[tuple[int, int]]:
+        """Return where each unit begins in the text, and its translation in the joined text."""
+        source = [
+            [line.lead, *chain.from_iterable(zip(line.units, line.spaces, strict=True))]
+            for line in split.lines
+        ]
+        target = self._pieces(split, translations)
+        return list(zip(_starts(source, split.ends), _starts(target, split.ends), strict=True))
+
+    def _pieces(self, split: SplitText, translations: Sequence[str]) -> list[list[str]]:
+        """Return what the translations of all units make of each line."""
         left: Iterator[str] = iter(translations)
-        return "".join(
-            self.sentences.join(line, list(islice(left, len(line.units)))) + end
-            for line, end in zip(split.lines, split.ends, strict=True)
-        )
+        return [
+            self.sentences.parts(line, list(islice(left, len(line.units)))) for line in split.lines
+        ]
+
+
+def _starts(lines: Sequence[Sequence[str]], ends: Sequence[str]) -> Iterator[int]:
+    """Yield where each unit begins, in lines of lead, unit, space, unit, space and so on."""
+    place = 0
+    for pieces, end in zip(lines, ends, strict=True):
+        for number, piece in enumerate(pieces):
+            if number % 2:
+                yield place
+            place += len(piece)
+        place += len(end)
 
 
 def has_words(text: str) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from nmtflex.serving.explain import translate_explained
+
 if TYPE_CHECKING:
+    from nmtflex.decoding.translation import Translation
     from nmtflex.decoding.translator import Translator
 
 
@@ -17,22 +20,34 @@ def translate_units(
     Args:
         translator: Of an open run.
         texts: Raw sentences.
-        options: ``n_best``, and ``links``: whether to link characters.
+        options: ``n_best``, and ``links``: whether to link characters; with ``explain`` those of
+            ``translate_explained``.
 
     Returns:
         For each sentence its ``texts``, the best first, their ``scores``, natural logarithms of
-        their probabilities, and the ``links`` of the best one; see ``character_links``.
+        their probabilities, and the ``links`` of the best one; see ``character_links``. With
+        ``explain`` an ``explanation``.
     """
     from nmtflex.decoding.character_links import character_links
+
+    if options.get("explain"):
+        explained = (translate_explained(translator, text, options) for text in texts)
+        return [_answer(found) | {"explanation": about} for found, about in explained]
 
     count, links = options["n_best"], options["links"] and translator.aligned
     beam = max(translator.search.beam, count)
     found = translator.translate_batch(texts, n_best=count, align=links, beam=beam)
+    if not links:
+        return list(map(_answer, found))
     return [
-        {
-            "texts": [one.text for one in translations],
-            "scores": [one.log_probability for one in translations],
-            "links": character_links(translator.pipeline, text, translations[0]) if links else [],
-        }
-        for text, translations in zip(texts, found, strict=True)
+        _answer(best) | {"links": character_links(translator.pipeline, text, best[0])}
+        for text, best in zip(texts, found, strict=True)
     ]
+
+
+def _answer(translations: Sequence[Translation]) -> dict[str, Any]:
+    return {
+        "texts": [one.text for one in translations],
+        "scores": [one.log_probability for one in translations],
+        "links": [],
+    }

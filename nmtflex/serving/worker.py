@@ -62,8 +62,14 @@ def _open(setup: dict[str, Any]) -> list[Opened]:
 
 
 def _about(opened: Opened) -> dict[str, Any]:
-    """Return what the server must know about a model."""
-    return {"aligned": opened.translator.aligned}
+    """Return what the server must know about a model; see ``service.Model``."""
+    from nmtflex.serving.explain import finite
+
+    return {
+        "aligned": opened.translator.aligned,
+        "gated": opened.run.model.gated,
+        "tau": finite(opened.tau),
+    }
 
 
 def _translated(translator: Translator, message: dict[str, Any]) -> dict[str, Any]:
