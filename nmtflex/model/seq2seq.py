@@ -275,10 +275,6 @@ class Limited:
         self.step, self.log_probs, self.best_words = model.step, model.log_probs, model.best_words
         self.encoding_computations = model.encoding_computations
 
-    def under_tau(self, tau: float) -> Limited:
-        """Return the same view with another threshold; a model without a penalty has none."""
-        return Limited(self._model, self.limits._replace(tau=tau)) if self._model.gated else self
-
     @property
     def attending(self) -> int:
         """How often a step attends; see ``Seq2Seq.attending``."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,26 +40,14 @@ def translate_explained(
         ``skipped`` (a list for each target word; see ``shares`` and ``left_out``; or None),
         ``confidences``, ``cps``, ``positions`` (S) and ``milliseconds``, those of the search.
     """
-    view = translator if options["tau"] is None else under_tau(translator, options["tau"])
-    count = options["n_best"]
+    count, tau = options["n_best"], options["tau"]
     began = time.perf_counter()
-    view.n_best([text], count)  # to count and to trace takes time of its own
+    translator.translate_batch([text], count, tau=tau)  # counting and tracing take time as well
     seconds = time.perf_counter() - began
     tally = Tally()
-    (found,) = view.n_best([text], count, tally, trace=True)
-    about = {"cps": tally.cps or 0.0, "milliseconds": 1000 * seconds}
-    return found, about | _words(view, text, found[0], options["thresholds"])
-
-
-def under_tau(translator: Translator, tau: float) -> Translator:
-    """Return a translator whose flexible attention has another threshold.
-
-    Args:
-        translator: Of an open run.
-        tau: Infinite to skip nothing.
-    """
-    models: Sequence[Any] = translator._models
-    return translator.decoding([model.under_tau(tau) for model in models])
+    (found,) = translator.translate_batch([text], count, trace=True, tally=tally, tau=tau)
+    about = {"cps": tally.cps or 0.0, "milliseconds": round(1000 * seconds, 2)}
+    return found, about | _words(translator, text, found[0], options["thresholds"])
 
 
 def _words(

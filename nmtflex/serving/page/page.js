@@ -137,6 +137,7 @@ function onInput(event) {
   words.plainSource(text.value);
   words.plain(translated); // places in the old text say nothing of the new one
   threshold.forget();
+  say("");
   showCount();
   if (!event?.isComposing) soon();
 }

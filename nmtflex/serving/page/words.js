@@ -15,6 +15,8 @@ const hint = find("hint");
 let words = []; // of the translation: element, unit, word
 let units = []; // each with the elements and texts of its source words
 let shown = null; // the word whose sources are shown
+let kept = -1; // place of the word that was chosen last: it stays shown
+let text = ""; // the text that was translated
 
 /** Show the source without shades: the text behind the text area, which gives it its height. */
 export function plainSource(text) {
@@ -22,10 +24,11 @@ export function plainSource(text) {
 }
 
 /** Show a translation that nothing is known about. */
-export function plain(text) {
-  words = units = [];
+export function plain(translated) {
+  words = [];
+  units = [];
   unmark();
-  translation.replaceChildren(text);
+  translation.replaceChildren(translated);
   translation.removeAttribute("role");
   translation.removeAttribute("aria-label");
   translation.removeAttribute("aria-describedby");
@@ -42,32 +45,36 @@ export function explained(source, answer) {
   plain(answer.translatedText);
   if (!answer.units.some((unit) => unit.targetWords.length)) return;
   units = answer.units.map((unit) => ({ ...unit, parts: [] }));
-  shadeSource(source);
+  if (source !== text) kept = -1;
+  text = source;
+  shadeSource();
   const spans = units.flatMap((unit) => unit.targetWords.map((word) => ({ unit, word })));
   const parts = cut(answer.translatedText, spans.map(({ word }) => word.span));
-  translation.replaceChildren(...parts.map(({ text, span }) => {
-    if (span === null) return text;
-    const { word } = spans[span];
-    const element = make("span", { className: "word", textContent: text, tabIndex: -1 });
+  translation.replaceChildren(...parts.map((part) => {
+    if (part.span === null) return part.text;
+    const { word } = spans[part.span];
+    const element = make("span", { className: "word", textContent: part.text, tabIndex: -1 });
     element.classList.toggle("unsure", word.confidence !== null && word.confidence < UNSURE);
-    words.push({ element, text, ...spans[span] });
+    words.push({ element, text: part.text, ...spans[part.span] });
     return element;
   }));
   if (!words.length) return;
-  words[0].element.tabIndex = 0;
+  (words[kept] ?? words[0]).element.tabIndex = 0;
   translation.setAttribute("role", "group");
   translation.setAttribute("aria-label", "Translation, word by word");
   translation.setAttribute("aria-describedby", "hint");
   hint.hidden = false;
+  show(words[kept] ?? null);
 }
 
-function shadeSource(source) {
+function shadeSource() {
   const spans = units.flatMap((unit) => unit.sourceWords.map((span, place) => ({ unit, span, place })));
-  const parts = cut(source, spans.map(({ span }) => span));
-  shades.replaceChildren(...parts.map(({ text, span }) => {
-    if (span === null) return text;
-    const element = make("span", { className: "shade", textContent: text });
-    spans[span].unit.parts[spans[span].place] = { element, text };
+  const parts = cut(text, spans.map(({ span }) => span));
+  shades.replaceChildren(...parts.map((part) => {
+    if (part.span === null) return part.text;
+    const element = make("span", { className: "shade", textContent: part.text });
+    const { unit, place } = spans[part.span];
+    unit.parts[place] = { element, text: part.text };
     return element;
   }), " ");
 }
@@ -90,7 +97,7 @@ function show(word) {
   hint.hidden = Boolean(word) || !words.length;
   if (!word) return;
   word.element.classList.add("shown");
-  word.unit.parts.forEach((part, place) => {
+  word.unit.parts.forEach((part, place) => { // those that were not found are left out
     part.element.style.setProperty("--share", Math.max(0, word.word.weights?.[place] ?? 0));
     part.element.classList.toggle("looked", (word.word.weights?.[place] ?? 0) > 0);
     part.element.classList.toggle("skipped", Boolean(word.word.skipped?.[place]));
@@ -101,8 +108,8 @@ function show(word) {
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 
-function* described({ text, unit, word }) {
-  yield make("strong", { textContent: text });
+function* described({ text: own, unit, word }) {
+  yield make("strong", { textContent: own });
   if (word.weights) {
     yield make("span", { className: "from", textContent: " comes from " });
     yield make("span", { className: "sources" }, ...sources(unit, word.weights));
@@ -128,7 +135,6 @@ function sources(unit, weights) {
 }
 
 const wordOf = (element) => words.find((word) => word.element === element) ?? null;
-const focused = () => wordOf(document.activeElement);
 
 function go(word) {
   for (const { element } of words) element.tabIndex = element === word.element ? 0 : -1;
@@ -139,23 +145,28 @@ translation.addEventListener("pointerover", (event) => {
   if (event.target.classList.contains("word")) show(wordOf(event.target));
 });
 translation.addEventListener("pointerleave", (event) => {
-  if (event.pointerType === "mouse") show(focused());
+  if (event.pointerType === "mouse") show(words[kept] ?? null);
 });
-translation.addEventListener("focusin", (event) => show(wordOf(event.target)));
-translation.addEventListener("focusout", () => show(null));
+translation.addEventListener("focusin", (event) => {
+  kept = words.indexOf(wordOf(event.target));
+  show(words[kept] ?? null);
+});
 translation.addEventListener("click", (event) => {
   const word = wordOf(event.target);
   if (word && getSelection().isCollapsed) go(word);
 });
 translation.addEventListener("keydown", (event) => {
-  const place = words.indexOf(focused());
+  const place = words.indexOf(wordOf(document.activeElement));
   if (place < 0) return;
   const back = getComputedStyle(translation).direction === "rtl" ? 1 : -1;
   const last = words.length - 1;
   const next = {
     ArrowLeft: place + back, ArrowRight: place - back, Home: 0, End: last,
   }[event.key];
-  if (event.key === "Escape") show(null);
+  if (event.key === "Escape") {
+    kept = -1;
+    show(null);
+  }
   if (next === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
   go(words[Math.min(last, Math.max(0, next))]);
