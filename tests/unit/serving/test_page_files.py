@@ -73,3 +73,14 @@ def test_nothing_inline_and_nothing_foreign(client):
 def test_only_the_files_of_the_page_are_served(client):
     for path in ("/page/__init__.py", "/page/../fields.py", "/page/", "/page/%2e%2e/fields.py"):
         assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(("page", "status"), [(True, 200), (False, 404)])
+def test_the_page_can_be_left_out(page, status):
+    from nmtflex.config import LimitConfig
+    from nmtflex.serving.app import Api, build_app
+    from nmtflex.serving.metrics import Metrics
+
+    app = build_app(Api.__new__(Api), LimitConfig(), [], Metrics(), page)
+    assert testclient.TestClient(app).get("/").status_code == status
+    assert not any(path == "/" or path.startswith("/page") for path in app.openapi()["paths"])
