@@ -52,11 +52,11 @@ class Access:
             Refused: It has no key or a wrong one, or sends too many requests.
         """
         key = fields.get("api_key") or None
-        if self.has_keys and key is not None and key not in self._keys:
+        known = key if isinstance(key, str) and key in self._keys else None
+        if self.has_keys and key is not None and known is None:
             raise Refused(403, "Invalid API key")
-        if key is None and self.required:
+        if known is None and self.required:
             raise Refused(400, "Please contact the server operator to get an API key")
-        known = key if self.has_keys and isinstance(key, str) else None
         own = self._keys.get(known) if known else None
         limit = self._limit if own is None else own
         if limit and not self._take(f"key {known}" if known else self._address(request), limit):

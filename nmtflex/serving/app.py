@@ -9,11 +9,12 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse
-from fastapi_swagger import patch_fastapi
 from starlette.exceptions import HTTPException
 
 import nmtflex
 from nmtflex.serving.desk import Desk, shown
+from nmtflex.serving.docs import add_docs
+from nmtflex.serving.documents import FORMATS
 from nmtflex.serving.explain_route import EXPLAINED, add_explanations
 from nmtflex.serving.fields import (
     AUTO,
@@ -46,6 +47,7 @@ from nmtflex.serving.service import Service
 from nmtflex.serving.waiting import answered
 
 LOG = logging.getLogger("nmtflex.serving")
+TYPING = 500  # milliseconds from the last key to a request
 
 
 class Api:
@@ -108,6 +110,10 @@ class Api:
             charLimit=self._limits.char_limit or -1,
             explainLimit=min(EXPLAINED, self._limits.char_limit or EXPLAINED),
             alternativesLimit=self._limits.alternatives_limit,
+            frontendTimeout=TYPING,
+            suggestions=False,
+            filesTranslation=True,
+            supportedFilesFormat=list(FORMATS),
             language={
                 "source": Choice(code=AUTO, name="Detect language"),
                 "target": Choice(code=first.target, name=english_name(first.target)),
@@ -143,8 +149,9 @@ def build_app(
         docs_url=None,
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
+        redirect_slashes=False,  # they would lead to whatever host the client names
     )
-    patch_fastapi(app, redirect_from_root_to_docs=False)
+    add_docs(app)
     app.get("/languages")(api.languages)
     app.get("/health", responses=errors(503))(api.health)
     detect = body(DetectRequest, *SENT)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-SLOWEST = 10.0  # seconds for the head of a request to arrive
+SLOWEST = 10.0  # seconds for the head of a request to arrive, or for a client to read on
 
 
 class PatientProtocol(H11Protocol):
     """HTTP/1.1 that closes a connection whose request does not begin, or does not go on."""
 
     _end: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Start the clock of a new connection."""
@@ -29,9 +32,39 @@ class PatientProtocol(H11Protocol):
             self._start()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the clock."""
+        """Forget the clocks."""
         self._stop()
+        self._read()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Start the clock of a client that does not read."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(SLOWEST, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Stop it."""
+        self._read()
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, in the form of all errors."""
+        body = json.dumps({"error": msg}).encode()
+        headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
+        head = h11.Response(
+            status_code=400, headers=[*headers, ("connection", "close")], reason="Bad Request"
+        )
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            for event in (head, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        if self.cycle is not None:
+            self.cycle.disconnected = True  # the request that the rest belongs to has its answer
+        self.transport.close()
+
+    def _read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _start(self) -> None:
         if self._end is None:

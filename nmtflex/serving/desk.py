@@ -11,7 +11,7 @@ from starlette.requests import Request
 from nmtflex.config import LimitConfig
 from nmtflex.serving.access import Access
 from nmtflex.serving.detection import Detected, Detector
-from nmtflex.serving.fields import AUTO, Refused, read_fields
+from nmtflex.serving.fields import AUTO, Refused, quoted, read_fields
 from nmtflex.serving.languages import Languages, english_name
 from nmtflex.serving.schemas import Detection
 
@@ -89,7 +89,7 @@ class Desk:
     def _code(self, asked: str) -> str:
         code = self._languages.find(asked)
         if code is None:
-            raise Refused(400, f"{asked} is not supported")
+            raise Refused(400, f"{quoted(asked)} is not supported")
         return code
 
     def way(self, source: str, target: str) -> list[int]:

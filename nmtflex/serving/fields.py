@@ -11,6 +11,7 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
 AUTO = "auto"  # the source language is to be found out
+QUOTED = 60  # characters of a field that an error repeats
 
 
 class Refused(Exception):  # noqa: N818
@@ -101,8 +102,9 @@ def take_number(fields: dict[str, Any], name: str, most: int) -> int:
     value = fields.get(name)
     if value is None or value == "":
         return 0
-    if isinstance(value, str) and value.strip().isascii() and value.strip().isdecimal():
-        value = int(value[:20])
+    digits = value.strip() if isinstance(value, str) else ""
+    if digits.isascii() and digits.isdecimal():
+        value = int(digits[:20])
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise Refused(400, f"Invalid request: {name} parameter is not a number")
     if value > most:
@@ -136,7 +138,7 @@ def take_choice(fields: dict[str, Any], name: str, choices: tuple[str, ...]) -> 
     """
     value = _checked(name, fields.get(name) or choices[0])
     if value not in choices:
-        raise Refused(400, f"{value} {name} is not supported")
+        raise Refused(400, f"{quoted(value)} {name} is not supported")
     return value
 
 
@@ -144,6 +146,11 @@ def take_flag(fields: dict[str, Any], name: str) -> bool:
     """Return whether something is asked for: true, 1 or "true"."""
     value = fields.get(name)
     return value is True or value == 1 or str(value).lower() in ("true", "1", "on")
+
+
+def quoted(value: str) -> str:
+    """Return a field as an error repeats it: not at any length."""
+    return value if len(value) <= QUOTED else f"{value[:QUOTED]}..."
 
 
 def _checked(name: str, value: Any) -> str:

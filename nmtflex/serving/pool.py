@@ -47,7 +47,7 @@ class Worker:
         """Start the process; return what it says about each of its models.
 
         Raises:
-            RunError: It cannot open the runs.
+            RunError: It cannot open the runs; it has then ended.
             WorkerLost: It ended.
         """
         self._process = await asyncio.create_subprocess_exec(
@@ -57,6 +57,7 @@ class Worker:
         )
         answer = await self.ask(self._setup)
         if "error" in answer:
+            await self.stop()
             raise RunError(answer["error"])
         return list(answer["models"])
 
@@ -78,6 +79,19 @@ class Worker:
             code = await process.wait()
             raise WorkerLost(f"worker {process.pid} ended with code {code}") from error
 
+    async def ended(self) -> None:
+        """Return when the process has ended."""
+        if self._process is not None:
+            await self._process.wait()
+
+    async def kill(self) -> None:
+        """End the process at once, whatever it does."""
+        process = self._process
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
     async def stop(self) -> None:
         """Let the process end, and wait for it."""
         process = self._process
@@ -88,9 +102,7 @@ class Worker:
         try:
             await asyncio.wait_for(process.wait(), PATIENCE)
         except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            await self.kill()
 
 
 class Pool:

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Awaitable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ WINDOW = 64  # sentences that one request has in the queue at once, so that othe
 MOST = 64  # sentences of a batch
 TRIES = 2  # workers that a sentence may be lost with
 PAUSE = 1.0  # seconds before a worker is started again that could not start
+HUNG = 60.0  # seconds that a batch may take at least
 MEMORY = 0.1  # weight of the last batch in the pace
 
 
@@ -63,12 +64,15 @@ class Dispatcher:
         pool: The processes, which have started.
         limit: Most sentences that may wait.
         latency: Seconds that a batch should take.
+        timeout: Seconds after which the clients whose sentences are in a batch have been refused:
+            a worker that still translates it is ended.
     """
 
-    def __init__(self, pool: Pool, limit: int, latency: float) -> None:
+    def __init__(self, pool: Pool, limit: int, latency: float, timeout: float) -> None:
         self._pool = pool
         self._limit = limit
         self._latency = latency
+        self._timeout = timeout
         self._queue: deque[Waiting] = deque()
         self._filled = asyncio.Event()
         self._pace = 0.0  # seconds a character
@@ -148,12 +152,11 @@ class Dispatcher:
         while True:
             if not worker.alive:
                 await self._restart(worker)
-                continue
-            await self._filled.wait()
-            if not (batch := self._take()):
+            elif batch := self._take():
+                await self._give(worker, batch)
+            else:
                 self._filled.clear()
-                continue
-            await self._give(worker, batch)
+                await _first(self._filled.wait(), worker.ended())
 
     async def _restart(self, worker: Worker) -> None:
         self.restarts += 1
@@ -186,9 +189,11 @@ class Dispatcher:
         message = {"model": work.model, "options": work.options, "texts": [x.text for x in batch]}
         began = time.monotonic()
         try:
-            answer = await worker.ask(message)
-        except WorkerLost as error:
-            LOG.error("%s", error)  # noqa: TRY400
+            async with asyncio.timeout(max(self._timeout, HUNG)):
+                answer = await worker.ask(message)
+        except (WorkerLost, TimeoutError) as error:
+            LOG.error("%s", str(error) or "a worker was ended: it seems to hang")  # noqa: TRY400
+            await worker.kill()
             self._try_again(batch)
             return
         except asyncio.CancelledError:
@@ -224,3 +229,13 @@ class Dispatcher:
             else:
                 self._queue.appendleft(one)
         self._filled.set()
+
+
+async def _first(*events: Awaitable[Any]) -> None:
+    """Return when one of some events has come."""
+    waits = [asyncio.ensure_future(event) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

@@ -122,6 +122,10 @@ class Settings(BaseModel):
     charLimit: int = Field(description="Most characters; -1 for no limit")  # noqa: N815
     explainLimit: int = Field(description="Most characters to explain")  # noqa: N815
     alternativesLimit: int  # noqa: N815
+    frontendTimeout: int = Field(description="Milliseconds from a key to a request")  # noqa: N815
+    suggestions: bool = Field(description="Whether better translations are taken")
+    filesTranslation: bool = Field(description="Whether files are translated")  # noqa: N815
+    supportedFilesFormat: list[str] = Field(description="Ends of their names")  # noqa: N815
     language: dict[Literal["source", "target"], Choice] = Field(description="What to offer first")
 
 

@@ -77,7 +77,8 @@ async def _run(
     models = [
         dataclasses.replace(model, **known) for model, known in zip(models, about, strict=True)
     ]
-    dispatcher = Dispatcher(pool, plan.limits.queue_limit, plan.serve.latency)
+    limits = plan.limits
+    dispatcher = Dispatcher(pool, limits.queue_limit, plan.serve.latency, limits.timeout)
     dispatcher.start()
     try:
         metrics = Metrics()
@@ -101,6 +102,7 @@ async def _until_signal(app: Any, listener: socket.socket) -> None:
         ws="none",
         lifespan="off",
         log_config=None,
+        log_level="error",  # not a line for each bad request
         access_log=False,
         server_header=False,
         limit_concurrency=CONNECTIONS,

@@ -15,6 +15,9 @@ from nmtflex.config import Decoding
 from nmtflex.errors import NmtflexError
 from nmtflex.serving.messages import packed, read_message
 
+# Translated before what clients send, so that nobody waits for what is compiled or read once.
+FIRST = ("a", "b c")
+
 if TYPE_CHECKING:
     from nmtflex.decoding.opening import Opened
     from nmtflex.decoding.translator import Translator
@@ -26,7 +29,8 @@ def main() -> None:
     The first message has ``models``, lists of run folders, and ``options``, those of ``Decoding``.
     Each one after it has a model's number, options of the call, and texts.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the server drains, then ends this
+    for ending in (signal.SIGINT, signal.SIGTERM):  # sent to all: the server drains, then ends this
+        signal.signal(ending, signal.SIG_IGN)
     answers = _answers()
     requests = sys.stdin.buffer
     setup = read_message(requests)
@@ -58,7 +62,10 @@ def _open(setup: dict[str, Any]) -> list[Opened]:
 
     groups = get_type_hints(Decoding)
     options = [groups[name].from_dict(values) for name, values in setup["options"].items()]
-    return [open_ensemble(list(map(Path, runs)), *options) for runs in setup["models"]]
+    models = [open_ensemble(list(map(Path, runs)), *options) for runs in setup["models"]]
+    for model in models:
+        model.translator.warm_up(FIRST)
+    return models
 
 
 def _about(opened: Opened) -> dict[str, Any]:
