@@ -34,7 +34,7 @@ class Metrics:
         """Show what a dispatcher does."""
         shown = {
             ("nmtflex_sentences_waiting", "Sentences in the queue"): lambda: dispatcher.waiting,
-            ("nmtflex_workers", "Worker processes that run"): lambda: dispatcher.alive,
+            ("nmtflex_workers", "Worker processes that can translate"): lambda: dispatcher.alive,
             ("nmtflex_worker_restarts", "Workers started again"): lambda: dispatcher.restarts,
             ("nmtflex_batches", "Batches translated"): lambda: dispatcher.batches[0],
             ("nmtflex_sentences", "Sentences translated"): lambda: dispatcher.batches[1],

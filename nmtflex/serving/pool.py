@@ -32,11 +32,12 @@ class Worker:
     def __init__(self, setup: dict[str, Any]) -> None:
         self._setup = setup
         self._process: Process | None = None
+        self._ready = False
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
-        return self._process is not None and self._process.returncode is None
+        """Whether the process runs, and has opened its runs."""
+        return self._ready and self._process is not None and self._process.returncode is None
 
     @property
     def number(self) -> int | None:
@@ -50,6 +51,7 @@ class Worker:
             RunError: It cannot open the runs; it has then ended.
             WorkerLost: It ended.
         """
+        self._ready = False
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "nmtflex.serving.worker"),
             stdin=PIPE,
@@ -59,6 +61,7 @@ class Worker:
         if "error" in answer:
             await self.stop()
             raise RunError(answer["error"])
+        self._ready = True
         return list(answer["models"])
 
     async def ask(self, message: dict[str, Any]) -> dict[str, Any]:

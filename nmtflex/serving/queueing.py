@@ -100,7 +100,7 @@ class Dispatcher:
 
     @property
     def alive(self) -> int:
-        """Workers that run."""
+        """Workers that can translate."""
         return sum(worker.alive for worker in self._pool.workers)
 
     async def translate(self, work: Work, texts: Sequence[str]) -> list[Any]:
