@@ -28,10 +28,11 @@ def japanese() -> Path:
 
 @pytest.fixture(scope="session")
 def relabelled(english, tmp_path_factory) -> Callable[..., Path]:
-    """Make a run of other languages out of the one from English, its weights times ``scale``."""
+    """Make a run of other languages out of the one from English, or of as many random weights."""
+    import torch
     from safetensors.torch import load_file, save_file
 
-    def make(source: str, target: str, scale: float = 1.0) -> Path:
+    def make(source: str, target: str, *, random: bool = False) -> Path:
         folder = tmp_path_factory.mktemp(f"{source}-{target}") / "run"
         shutil.copytree(english, folder)
         file = folder / "pipeline" / "pipeline.json"
@@ -39,9 +40,11 @@ def relabelled(english, tmp_path_factory) -> Callable[..., Path]:
         pipeline["source"]["language"] = source
         pipeline["target"]["language"] = target
         file.write_text(json.dumps(pipeline))
-        weights = folder / "checkpoints" / "best.safetensors"
-        scaled = {name: tensor * scale for name, tensor in load_file(weights).items()}
-        save_file(scaled, weights, {"update": "1"})
+        if random:
+            torch.manual_seed(1)
+            weights = folder / "checkpoints" / "best.safetensors"
+            drawn = {name: torch.randn_like(tensor) for name, tensor in load_file(weights).items()}
+            save_file(drawn, weights, {"update": "1"})
         return folder
 
     return make
@@ -56,7 +59,7 @@ def french(relabelled) -> Path:
 @pytest.fixture(scope="session")
 def germans(relabelled) -> list[Path]:
     """Return two runs from German to Japanese, which form an ensemble."""
-    return [relabelled("de", "ja"), relabelled("de", "ja", scale=-1)]
+    return [relabelled("de", "ja"), relabelled("de", "ja", random=True)]
 
 
 @pytest.fixture(scope="session")

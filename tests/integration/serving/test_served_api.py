@@ -85,8 +85,11 @@ def test_the_same_language_is_left_alone(server):
 def test_two_runs_of_one_direction_are_an_ensemble(server, germans):
     options = (SearchConfig(), ThresholdConfig(), BatchConfig(), DeviceConfig(device="cpu"))
     ensemble = open_ensemble(germans, *options).translator
-    assert server.translated(LINES, "de", "ja") == ensemble.translate(LINES)
-    assert server.translated(LINES, "de", "ja") != server.translated(LINES)
+    answer = server.post("/translate", q=LINES[0], source="de", target="ja", alternatives=1).json()
+    expected = [one.text for one in ensemble.n_best([LINES[0]], 2)[0]]
+    assert [answer["translatedText"], *answer["alternatives"]] == expected
+    single = server.post("/translate", q=LINES[0], source="en", target="ja", alternatives=1).json()
+    assert single != answer
 
 
 @pytest.mark.parametrize("code", ["EN", "en-GB", "en_US"])
