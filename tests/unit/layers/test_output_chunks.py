@@ -33,3 +33,23 @@ def test_each_row_has_its_own_best_words(kernels, monkeypatch):
             expected = allowed.topk(2)
             assert torch.equal(words[row], expected.indices)
             torch.testing.assert_close(values[row], expected.values)
+
+
+@pytest.mark.parametrize("kernels", ["auto", "reference"])
+def test_words_that_are_asked_for_follow_the_best(kernels, monkeypatch):
+    monkeypatch.setenv("NMTFLEX_KERNELS", kernels)
+    monkeypatch.setattr("nmtflex.layers.output.LEAST_ROWS", 2)
+    monkeypatch.setattr("nmtflex.layers.output.CHUNK", 1)
+    torch.manual_seed(2)
+    layer = OutputLayer(4, 0, 30, None, 0.0).double().eval()
+    layer.projection.bias.data.normal_()
+    output = torch.randn(5, 4, dtype=torch.float64)
+    also = torch.randint(3, 30, (5, 4))
+    only = torch.tensor([-1, 7, -1, -1, 3])
+    with torch.inference_mode():
+        best = layer.best_words(output, 2, (0, 2), only)
+        values, words = layer.best_words(output, 2, (0, 2), only, also)
+        expected = layer.log_probs(output).gather(1, also)
+    assert torch.equal(words, torch.cat([best[1], also], 1))
+    assert torch.equal(values[:, :2], best[0])
+    torch.testing.assert_close(values[:, 2:], expected, rtol=0, atol=1e-12)
