@@ -21,7 +21,9 @@ from nmtflex.serving.fields import (
     Refused,
     take,
     take_choice,
+    take_flag,
     take_number,
+    take_terms,
     take_texts,
 )
 from nmtflex.serving.file_routes import add_files
@@ -43,7 +45,7 @@ from nmtflex.serving.schemas import (
     body,
     errors,
 )
-from nmtflex.serving.service import Service
+from nmtflex.serving.service import Service, Wanted
 from nmtflex.serving.waiting import answered
 
 LOG = logging.getLogger("nmtflex.serving")
@@ -88,15 +90,17 @@ class Api:
         self._desk.check_size(texts)
         detected = self._desk.detected(texts, source, html=kind == "html")
         ways = [self._desk.way(one.language, target) for one in detected]
-        work = (
-            self._service.translate_html(texts, ways)
-            if kind == "html"
-            else self._service.translate(texts, ways, alternatives)
-        )
+        wanted = Wanted(alternatives, take_terms(fields), take_flag(fields, "confidence"))
+        self._service.check(wanted, ways)
+        translate = self._service.translate_html if kind == "html" else self._service.translate
+        work = translate(texts, ways, wanted)
         found = await answered(request, work, self._limits.timeout)
         answer: dict[str, Any] = {"translatedText": [one.text for one in found]}
         if alternatives:
             answer["alternatives"] = [one.alternatives for one in found]
+        if wanted.confidence:
+            answer["confidence"] = [one.confidence for one in found]
+            answer["unaligned"] = [one.unaligned for one in found]
         if source == AUTO:
             answer["detectedLanguage"] = list(map(shown, detected))
         return answer if several else {name: values[0] for name, values in answer.items()}

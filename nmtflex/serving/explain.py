@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nmtflex.decoding.traces import Numbers, SentenceTrace
     from nmtflex.decoding.translation import Translation
     from nmtflex.decoding.translator import Translator
+    from nmtflex.text.pipeline import SidePipeline
 
 DIGITS = 4  # of a weight
 
@@ -31,8 +32,8 @@ def translate_explained(
     Args:
         translator: Of an open run.
         text: Raw sentence.
-        options: ``n_best``; ``thresholds``, whether the run has flexible attention; ``tau``, a
-            threshold in place of the translator's, or None.
+        options: ``n_best``; ``thresholds``, whether the run has flexible attention; ``scored``,
+            whether it scores words; ``tau``, a threshold in place of the translator's, or None.
 
     Returns:
         The translations, the best first, and the explanation: ``source_words`` and
@@ -41,11 +42,21 @@ def translate_explained(
         ``confidences``, ``cps``, ``positions`` (S) and ``milliseconds``, those of the search.
     """
     count, tau = options["n_best"], options["tau"]
+    beam = max(translator.search.beam, count)
     began = time.perf_counter()
-    translator.translate_batch([text], count, tau=tau)  # counting and tracing take time as well
+    # Counting and tracing take time as well.
+    translator.translate_batch([text], count, tau=tau, beam=beam)
     seconds = time.perf_counter() - began
     tally = Tally()
-    (found,) = translator.translate_batch([text], count, trace=True, tally=tally, tau=tau)
+    (found,) = translator.translate_batch(
+        [text],
+        count,
+        trace=True,
+        tally=tally,
+        tau=tau,
+        beam=beam,
+        word_scores=options["scored"],
+    )
     about = {"cps": tally.cps or 0.0, "milliseconds": round(1000 * seconds, 2)}
     return found, about | _words(translator, text, found[0], options["thresholds"])
 
@@ -67,9 +78,20 @@ def _words(
         "target_words": target,
         "weights": shares(weights) if weights.size else [None] * len(target),
         "skipped": left_out(looked) if looked.size else [None] * len(target),
-        "confidences": [None] * len(target),
+        "confidences": _confidences(pipeline.target, best, len(target)),
         "positions": len(pipeline.source.encode(text)),
     }
+
+
+def _confidences(side: SidePipeline, best: Translation, count: int) -> list[float | None]:
+    """Return the score of each target word, the mean of those of its tokens; None without."""
+    if not best.word_scores:
+        return [None] * count
+    tokens: list[list[float]] = [[] for _ in range(count)]
+    numbers = side.tokenizer.word_numbers(best.words)
+    for number, score in zip(numbers, best.word_scores, strict=True):
+        tokens[number].append(score)
+    return [round(sum(own) / len(own), DIGITS) for own in tokens]
 
 
 def shares(weights: Numbers) -> list[list[float] | None]:

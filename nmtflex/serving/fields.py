@@ -10,6 +10,10 @@ from typing import Any
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
+from nmtflex.errors import DataError
+from nmtflex.text.glossary import Glossary
+
+MOST_TERMS = 1000  # of a glossary
 AUTO = "auto"  # the source language is to be found out
 QUOTED = 60  # characters of a field that an error repeats
 
@@ -140,6 +144,32 @@ def take_choice(fields: dict[str, Any], name: str, choices: tuple[str, ...]) -> 
     if value not in choices:
         raise Refused(400, f"{quoted(value)} {name} is not supported")
     return value
+
+
+def take_terms(fields: dict[str, Any], name: str = "glossary") -> tuple[tuple[str, str], ...]:
+    """Return the terms of a glossary: an object, or as text one a line with a tab in between.
+
+    Raises:
+        Refused: It is something else, too long, or no glossary.
+    """
+    value = fields.get(name)
+    if not value:
+        return ()
+    if isinstance(value, str):
+        lines = filter(None, _checked(name, value).splitlines())
+        pairs: Any = [line.split("\t") for line in lines]
+    else:
+        pairs = list(value.items()) if isinstance(value, dict) else [()]
+    if not all(len(pair) == 2 for pair in pairs):
+        raise Refused(400, f"Invalid request: {name} parameter is not a list of terms")
+    terms = tuple((_checked(name, term), _checked(name, target)) for term, target in pairs)
+    if len(terms) > MOST_TERMS:
+        raise Refused(400, f"Invalid request: {name} has more than {MOST_TERMS} terms")
+    try:
+        Glossary(dict(terms))
+    except DataError as error:
+        raise Refused(400, f"Invalid request: {error}") from error
+    return terms
 
 
 def take_flag(fields: dict[str, Any], name: str) -> bool:

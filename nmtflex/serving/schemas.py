@@ -64,6 +64,12 @@ class TranslateAnswer(BaseModel):
     translatedText: str | list[str]  # noqa: N815
     alternatives: list[str] | list[list[str]] | None = None
     detectedLanguage: Detection | list[Detection] | None = None  # noqa: N815
+    confidence: float | list[float | None] | None = Field(
+        None, description="Expected share of right words, if it was asked for"
+    )
+    unaligned: float | list[float | None] | None = Field(
+        None, description="Share of words that come from nothing in the source: invented text"
+    )
 
 
 class ExplainedWord(BaseModel):

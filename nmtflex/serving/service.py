@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from nmtflex.markup.document import Linked
 from nmtflex.markup.units import HtmlUnits
 from nmtflex.serving.explained import explained_units
+from nmtflex.serving.fields import Refused
 from nmtflex.serving.languages import Languages, Pair
 from nmtflex.serving.queueing import Dispatcher, Work
 from nmtflex.serving.splitting import SplitText, TextSplitter, has_words
@@ -30,13 +31,31 @@ class Model:
     aligned: bool = False  # whether it has weights over source positions
     gated: bool = False  # whether it has flexible attention, which takes a threshold
     tau: float | None = None  # that threshold, if one was given
+    scored: bool = False  # whether it has been calibrated to score words
+
+
+class Wanted(NamedTuple):
+    """What a request wants besides translations."""
+
+    alternatives: int = 0  # other translations of each text, at most
+    terms: tuple[tuple[str, str], ...] = ()  # that must come out as given
+    confidence: bool = False
 
 
 class Translated(NamedTuple):
-    """The translation of a text, and others, better ones first."""
+    """The translation of a text.
+
+    ``confidence`` is the expected share of right words, and ``unaligned`` that of words that come
+    from nothing in the source; None where they are not known.
+    """
 
     text: str
-    alternatives: list[str]
+    alternatives: list[str]  # better ones first
+    confidence: float | None = None
+    unaligned: float | None = None
+
+
+NOTHING = Wanted()
 
 
 class Service:
@@ -52,15 +71,27 @@ class Service:
         self.languages = Languages([model.pair for model in models])
         self.dispatcher = dispatcher
 
+    def check(self, wanted: Wanted, ways: Sequence[Sequence[int]]) -> None:
+        """Check that models can give what is wanted.
+
+        Raises:
+            Refused: They cannot.
+        """
+        if wanted.terms and any(len(way) > 1 for way in ways):
+            raise Refused(400, "Invalid request: glossary needs a run from source to target")
+        last = {way[-1] for way in ways if way}
+        if wanted.confidence and not all(self.models[model].scored for model in last):
+            raise Refused(400, "Invalid request: confidence needs a run of nmtflex calibrate")
+
     async def translate(
-        self, texts: Sequence[str], ways: Sequence[Sequence[int]], alternatives: int = 0
+        self, texts: Sequence[str], ways: Sequence[Sequence[int]], wanted: Wanted = NOTHING
     ) -> list[Translated]:
         """Translate texts.
 
         Args:
             texts: Of any length.
             ways: For each text the models that lead to the target, in order.
-            alternatives: Other translations of each text, at most.
+            wanted: What else is wanted.
 
         Raises:
             Busy: Too many sentences wait.
@@ -72,58 +103,61 @@ class Service:
             alike.setdefault(tuple(way), []).append(place)
         found = dict[int, Translated]()
         for way, places in alike.items():
-            group = await self._along(way, [texts[place] for place in places], alternatives)
+            group = await self._along(way, [texts[place] for place in places], wanted)
             found |= zip(places, group, strict=True)
         return [found[place] for place in range(len(texts))]
 
     async def translate_html(
-        self, pages: Sequence[str], ways: Sequence[Sequence[int]]
+        self, pages: Sequence[str], ways: Sequence[Sequence[int]], wanted: Wanted = NOTHING
     ) -> list[Translated]:
         """Translate HTML; tags go where their words go. There are no alternatives.
 
         Args:
             pages: Pages, or fragments of them.
             ways: As for ``translate``.
+            wanted: What else is wanted.
 
         Raises:
             Busy, Lost, Faulty: As ``translate``.
         """
-        found = map(self._page_along, ways, pages)
-        return [Translated(html, []) for html in await asyncio.gather(*found)]
+        each = zip(pages, ways, strict=True)
+        return await asyncio.gather(*(self._page_along(way, html, wanted) for html, way in each))
 
-    async def _page_along(self, way: Sequence[int], html: str) -> str:
+    async def _page_along(self, way: Sequence[int], html: str, wanted: Wanted) -> Translated:
         """Translate HTML through one model after another."""
+        found = Translated(html, [])
         for model in way:
             splitter = self.models[model].splitter.sentences
-            document = await asyncio.to_thread(HtmlUnits, html, splitter)
-            work = Work(model, _options(links=True))
-            found = iter(await self.dispatcher.translate(work, _with_words(document.units)))
+            document = await asyncio.to_thread(HtmlUnits, found.text, splitter)
+            own = wanted._replace(alternatives=0) if model == way[-1] else NOTHING
+            work = Work(model, _options(own, links=True))
+            answers = await self.dispatcher.translate(work, _with_words(document.units))
+            left = iter(answers)
             linked = [
-                _linked(next(found)) if has_words(unit) else (unit, []) for unit in document.units
+                _linked(next(left)) if has_words(unit) else (unit, []) for unit in document.units
             ]
             html = await asyncio.to_thread(document.join, linked)
-        return html
+            found = Translated(html, [], *_trust(answers))
+        return found
 
     async def _along(
-        self, way: Sequence[int], texts: Sequence[str], alternatives: int
+        self, way: Sequence[int], texts: Sequence[str], wanted: Wanted
     ) -> list[Translated]:
         """Translate texts through one model after another."""
         found = [Translated(text, []) for text in texts]
         for model in way:
-            others = alternatives if model == way[-1] else 0
-            found = await self._through(model, [one.text for one in found], others)
+            own = wanted if model == way[-1] else NOTHING
+            found = await self._through(model, [one.text for one in found], own)
         return found
 
-    async def _through(
-        self, number: int, texts: Sequence[str], alternatives: int
-    ) -> list[Translated]:
+    async def _through(self, number: int, texts: Sequence[str], wanted: Wanted) -> list[Translated]:
         """Translate texts with one model."""
         splitter = self.models[number].splitter
         split = [splitter.split(text) for text in texts]
         units = [unit for text in split for unit in text.units]
-        work = Work(number, _options(alternatives))
+        work = Work(number, _options(wanted))
         answers = iter(await self.dispatcher.translate(work, _with_words(units)))
-        return [_joined(splitter, text, answers, alternatives) for text in split]
+        return [_joined(splitter, text, answers, wanted.alternatives) for text in split]
 
     async def explain(
         self, text: str, way: Sequence[int], alternatives: int, tau: float | None
@@ -145,19 +179,36 @@ class Service:
             Faulty: A worker could not translate.
         """
         if len(way) != 1:
-            return (await self._along(way, [text], alternatives))[0], []
+            return (await self._along(way, [text], Wanted(alternatives)))[0], []
         model = self.models[way[0]]
         split = model.splitter.split(text)
-        options = {"explain": True, "thresholds": model.gated, "tau": tau}
-        work = Work(way[0], (*_options(alternatives), *options.items()))
+        about = {"thresholds": model.gated, "scored": model.scored, "tau": tau}
+        options = {"explain": True, **about}
+        work = Work(way[0], (*_options(Wanted(alternatives)), *options.items()))
         answers = await self.dispatcher.translate(work, _with_words(split.units))
         translated = _joined(model.splitter, split, iter(answers), alternatives)
         return translated, explained_units(model.splitter, split, answers)
 
 
-def _options(alternatives: int = 0, *, links: bool = False) -> tuple[tuple[str, Any], ...]:
+def _options(wanted: Wanted, *, links: bool = False) -> tuple[tuple[str, Any], ...]:
     """Return the options of ``translate.translate_units``, for a sentence's batch."""
-    return (("n_best", 1 + alternatives), ("links", links))
+    return (
+        ("n_best", 1 + wanted.alternatives),
+        ("links", links),
+        ("terms", wanted.terms),
+        ("word_scores", wanted.confidence),
+    )
+
+
+def _trust(answers: Sequence[dict[str, Any]]) -> tuple[float | None, float | None]:
+    """Return confidence and unaligned share of sentences together: their means over words."""
+    return _mean(answers, "confidence"), _mean(answers, "unaligned")
+
+
+def _mean(answers: Sequence[dict[str, Any]], name: str) -> float | None:
+    known = [(answer[name], answer["words"]) for answer in answers if answer[name] is not None]
+    words = sum(count for _, count in known)
+    return round(sum(value * count for value, count in known) / words, 4) if words else None
 
 
 def _with_words(units: Sequence[str]) -> list[str]:
@@ -174,9 +225,10 @@ def _joined(
 ) -> Translated:
     """Put a text together, of the answers about those of its units that have words."""
     choices: list[list[tuple[str, float]]] = []
+    own = []
     for unit in text.units:
         if has_words(unit):
-            answer = next(answers)
+            own.append(answer := next(answers))
             choices.append(list(zip(answer["texts"], answer["scores"], strict=True)))
         else:
             choices.append([(unit, 0.0)])
@@ -184,7 +236,7 @@ def _joined(
     best = combinations(choices, 1 + SPARE * alternatives)
     texts = dict.fromkeys(splitter.join(text, chosen) for chosen in best)
     first, *others = islice(texts, 1 + alternatives)
-    return Translated(first, others)
+    return Translated(first, others, *_trust(own))
 
 
 def combinations(choices: Sequence[Sequence[tuple[str, float]]], most: int) -> Iterator[list[str]]:

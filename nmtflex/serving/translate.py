@@ -20,15 +20,18 @@ def translate_units(
     Args:
         translator: Of an open run.
         texts: Raw sentences.
-        options: ``n_best``, and ``links``: whether to link characters; with ``explain`` those of
-            ``translate_explained``.
+        options: ``n_best``; ``terms``, pairs that must come out as given; ``links`` and
+            ``word_scores``, what the answers have; with ``explain`` those of
+            ``translate_explained`` too.
 
     Returns:
         For each sentence its ``texts``, the best first, their ``scores``, natural logarithms of
-        their probabilities, and the ``links`` of the best one; see ``character_links``. With
-        ``explain`` an ``explanation``.
+        their probabilities, and of the best one the ``links`` (see ``character_links``), the number
+        of ``words``, and ``confidence`` and ``unaligned`` (see ``Translation``). With ``explain``
+        an ``explanation``.
     """
     from nmtflex.decoding.character_links import character_links
+    from nmtflex.text.glossary import Glossary
 
     if options.get("explain"):
         explained = (translate_explained(translator, text, options) for text in texts)
@@ -36,7 +39,14 @@ def translate_units(
 
     count, links = options["n_best"], options["links"] and translator.aligned
     beam = max(translator.search.beam, count)
-    found = translator.translate_batch(texts, n_best=count, align=links, beam=beam)
+    found = translator.translate_batch(
+        texts,
+        n_best=count,
+        align=links,
+        beam=beam,
+        word_scores=options["word_scores"],
+        glossary=Glossary(dict(options["terms"])) if options["terms"] else None,
+    )
     if not links:
         return list(map(_answer, found))
     return [
@@ -50,4 +60,7 @@ def _answer(translations: Sequence[Translation]) -> dict[str, Any]:
         "texts": [one.text for one in translations],
         "scores": [one.log_probability for one in translations],
         "links": [],
+        "words": len(translations[0].words),
+        "confidence": translations[0].confidence,
+        "unaligned": translations[0].unaligned,
     }

@@ -76,7 +76,17 @@ def _about(opened: Opened) -> dict[str, Any]:
         "aligned": opened.translator.aligned,
         "gated": opened.run.model.gated,
         "tau": finite(opened.tau),
+        "scored": _scored(opened.translator),
     }
+
+
+def _scored(translator: Translator) -> bool:
+    """Whether a model has been calibrated to score words."""
+    try:
+        translator.load_confidence()
+    except NmtflexError:
+        return False
+    return True
 
 
 def _translated(translator: Translator, message: dict[str, Any]) -> dict[str, Any]:
