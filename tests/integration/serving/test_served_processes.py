@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -19,8 +18,6 @@ from served import Served, until
 pytestmark = pytest.mark.integration
 
 HELLO = {"q": "I sent a letter .", "source": "en", "target": "ja"}
-# The time that the server has to have a worker again; a busy machine gets more.
-BACK = 5.0
 
 
 @pytest.fixture(scope="module")
@@ -162,24 +159,24 @@ def test_a_worker_outlives_the_server_by_a_moment_only(english):
 
 
 @pytest.mark.slow
-def test_under_load_a_killed_worker_is_back_in_time(pair, sender):
-    """kill -9 again and again while eight clients ask: no answer but 200 and 503."""
+def test_under_load_killed_workers_come_back(pair, sender):
+    """kill -9 again and again while clients ask; recipes/load_test.py measures how soon."""
     statuses, stop = [], threading.Event()
 
     def client() -> None:
         while not stop.is_set():
             statuses.append(ask(pair).status_code)
 
-    clients = [sender.submit(client) for _ in range(8)]
-    for _ in range(5):
-        pair.until("nmtflex_workers", lambda number: number == 2)
-        os.kill(pair.workers()[0], signal.SIGKILL)
-        time.sleep(0.3)
-        began = time.monotonic()
-        pair.until("nmtflex_workers", lambda number: number == 2)
-        assert time.monotonic() - began < 6 * BACK
-    stop.set()
+    clients = [sender.submit(client) for _ in range(3)]  # the queue takes no more
+    try:
+        for _ in range(3):
+            pair.until("nmtflex_workers", lambda number: number == 2)
+            restarts = pair.metric("nmtflex_worker_restarts")
+            os.kill(pair.workers()[0], signal.SIGKILL)
+            pair.until("nmtflex_worker_restarts", lambda number, n=restarts: number == n + 1)
+    finally:
+        stop.set()
     for one in clients:
         one.result()
-    assert set(statuses) <= {200, 429, 503}
+    assert set(statuses) <= {200, 503}
     assert statuses.count(200) > 10
