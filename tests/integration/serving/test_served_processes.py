@@ -99,6 +99,7 @@ def test_too_much_waiting_is_429_and_what_is_cancelled_costs_nothing(pair, sende
     assert pair.metric("nmtflex_sentences") == done + 3  # none of the three that were cancelled
 
 
+@pytest.mark.slow
 def test_one_client_with_much_to_translate_does_not_hold_up_another(pair, sender):
     pair.until("nmtflex_workers", lambda number: number == 2)
     long = sender.submit(ask, pair, q=400 * ["I sent a letter to her last Sunday ."])
