@@ -40,7 +40,7 @@ def test_any_text_is_translated_and_keeps_its_lines(server, texts, target):
 @pytest.mark.skipif(
     importlib.util.find_spec("schemathesis") is None, reason="pip install schemathesis"
 )
-def test_schemathesis_finds_nothing(server):
+def test_schemathesis_finds_nothing(server, tmp_path):
     words = [
         sys.executable,
         "-m",
@@ -56,7 +56,9 @@ def test_schemathesis_finds_nothing(server):
         "--continue-on-failure",
         "--no-color",
     ]
-    done = subprocess.run([*words, *options], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*words, *options], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stdout
     assert server.translated("Run !")
     assert not [line for line in server.said if "Traceback" in line]
