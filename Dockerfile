@@ -16,7 +16,7 @@ RUN /opt/nmtflex/bin/pip install --extra-index-url https://download.pytorch.org/
 # What neither serve nor translate loads: training's and scoring's packages, PyTorch's compiler,
 # tests and headers, and pip itself.
 RUN cd /opt/nmtflex/lib/python3.11/site-packages \
-    && /opt/nmtflex/bin/pip uninstall --yes --quiet absl-py colorama fsspec grpcio jinja2 lxml \
+    && /opt/nmtflex/bin/pip uninstall --yes --quiet absl-py colorama fsspec grpcio jinja2 \
         markdown markupsafe mock mpmath networkx pillow portalocker sacrebleu setuptools sympy \
         tabulate tensorboard tensorboard-data-server werkzeug \
     && find torch/bin -type f ! -name torch_shm_manager -delete \

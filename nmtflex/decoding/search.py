@@ -253,6 +253,9 @@ def _extend(beam: Beam, values: Array, tokens: Array, width: int, slots: Array) 
     """
     check_numbers(values[:, 0])
     totals = beam.totals[:, None] + values
+    if width == 1:  # every sentence has one hypothesis, and that one its best word
+        found = Beam(beam.rows, np.arange(len(tokens)), tokens[:, 0].astype(np.int64), totals[:, 0])
+        return found.select(found.totals > -np.inf)
     of = Sentences(beam.rows)
     grid = np.full((of.count, of.most, totals.shape[1]), -np.inf)
     grid[of.which, of.place] = totals

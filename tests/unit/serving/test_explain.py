@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import nmtflex
+from nmtflex.config import SearchConfig
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import SentenceTrace
 from nmtflex.decoding.translation import Translation
@@ -20,7 +21,7 @@ from nmtflex.text.tokenizers import build_tokenizer
 from nmtflex.text.vocabulary import Vocabulary
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-OPTIONS = {"n_best": 1, "thresholds": True, "tau": None}
+OPTIONS = {"n_best": 1, "thresholds": True, "scored": False, "tau": None}
 LINE = "私は先生が公園で走ったかどうか知りません。"
 
 
@@ -38,10 +39,12 @@ class Fixed:
             for code, subwords in (("aa", BPE([("a", "b</w>")])), ("bb", BPE([])))
         ]
         self.pipeline = TextPipeline(*sides)
+        self.search = SearchConfig(beam=2)
 
-    def translate_batch(self, lines, n_best=1, trace=False, tally=None, tau=None):
-        self.calls.append({"n_best": n_best, "tau": tau})
-        return [[Translation("xy  z", ["x@@", "y", "z"], ["xy", "z"], -1.0, -1.5, self._trace)]]
+    def translate_batch(self, lines, n_best=1, trace=False, word_scores=False, **options):
+        self.calls.append({"n_best": n_best, "tau": options["tau"], "beam": options["beam"]})
+        best = Translation("xy  z", ["x@@", "y", "z"], ["xy", "z"], -1.0, -1.5, self._trace)
+        return [[best._replace(word_scores=[0.25, 0.75]) if word_scores else best]]
 
 
 def trace_of(weights, start=None, stop=None) -> SentenceTrace:
@@ -109,8 +112,16 @@ def test_without_flexible_attention_nothing_is_skipped():
 
 def test_options_of_the_call_reach_the_search():
     translator = Fixed(None)
-    translate_explained(translator, "cab d", {"n_best": 3, "thresholds": True, "tau": 0.7})
-    assert translator.calls == [{"n_best": 3, "tau": 0.7}] * 2
+    translate_explained(translator, "cab d", OPTIONS | {"n_best": 3, "tau": 0.7})
+    assert translator.calls == [{"n_best": 3, "tau": 0.7, "beam": 3}] * 2
+
+
+def test_scores_of_words_are_there_if_the_run_has_them():
+    translator = Fixed(None)
+    _, about = translate_explained(translator, "cab d", OPTIONS)
+    assert about["confidences"] == [None, None]
+    _, about = translate_explained(translator, "cab d", OPTIONS | {"scored": True})
+    assert about["confidences"] == [0.25, 0.75]
 
 
 @pytest.mark.parametrize("tau", [None, 0.3])

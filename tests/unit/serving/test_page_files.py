@@ -77,10 +77,16 @@ def test_only_the_files_of_the_page_are_served(client):
 
 @pytest.mark.parametrize(("page", "status"), [(True, 200), (False, 404)])
 def test_the_page_can_be_left_out(page, status):
-    from nmtflex.config import LimitConfig
-    from nmtflex.serving.app import Api, build_app
+    from nmtflex.config import AccessConfig, LimitConfig
+    from nmtflex.serving.access import Access
+    from nmtflex.serving.app import build_app
+    from nmtflex.serving.desk import Desk
+    from nmtflex.serving.languages import Languages, Pair
     from nmtflex.serving.metrics import Metrics
+    from nmtflex.serving.service import Service
 
-    app = build_app(Api.__new__(Api), LimitConfig(), [], Metrics(), page)
+    limits = LimitConfig()
+    desk = Desk(Languages([Pair("de", "en")]), limits, Access(AccessConfig(), limits))
+    app = build_app(desk, Service([], None), [], Metrics(), page=page)
     assert testclient.TestClient(app).get("/").status_code == status
     assert not any(path == "/" or path.startswith("/page") for path in app.openapi()["paths"])

@@ -18,6 +18,7 @@ from nmtflex.serving.fields import (
     take_file,
     take_flag,
     take_number,
+    take_terms,
     take_texts,
 )
 
@@ -126,3 +127,19 @@ def test_flags():
     off = [False, 0, "", "false", "0", None, []]
     assert [take_flag({"flag": value}, "flag") for value in on] == 6 * [True]
     assert [take_flag({"flag": value}, "flag") for value in off] == 7 * [False]
+
+
+@pytest.mark.parametrize("value", [{"a b": "x", "c": "y"}, "a b\tx\r\n\nc\ty\n"])
+def test_terms_of_a_glossary(value):
+    assert take_terms({"glossary": value}) == (("a b", "x"), ("c", "y"))
+    assert take_terms({}) == take_terms({"glossary": ""}) == ()
+
+
+@pytest.mark.parametrize("value", [
+    3, ["a"], {"a": 1}, {"": "x"}, {"a": " "}, "a", "a\tb\tc", {"a": "\ud800"},
+    {str(number): "x" for number in range(1001)},
+])  # fmt: skip
+def test_what_is_no_glossary_is_refused(value):
+    with pytest.raises(Refused, match="glossary") as caught:
+        take_terms({"glossary": value})
+    assert caught.value.status == 400

@@ -11,7 +11,8 @@ from workers_played import PlayedPool, PlayedWorker
 
 from nmtflex.config import AccessConfig, LimitConfig
 from nmtflex.serving.access import Access
-from nmtflex.serving.app import Api, build_app
+from nmtflex.serving.app import build_app
+from nmtflex.serving.desk import Desk
 from nmtflex.serving.languages import Pair
 from nmtflex.serving.metrics import Metrics
 from nmtflex.serving.queueing import Dispatcher
@@ -19,6 +20,7 @@ from nmtflex.serving.service import Model, Service
 from nmtflex.serving.splitting import SplitText
 from nmtflex.text.paragraphs import Paragraph
 
+UNKNOWN = {"links": [], "words": 1, "confidence": None, "unaligned": None}
 HELLO = {"q": "Hello", "source": "en", "target": "fr"}
 
 
@@ -45,8 +47,9 @@ async def served(worker, limits=None, access=None):
     dispatcher.start()
     service = Service([Model([], Pair("en", "fr"), Whole())], dispatcher)
     limits, access = limits or LimitConfig(), access or AccessConfig()
-    api = Api(service, limits, Access(access, limits), English())
-    app = build_app(api, limits, access.cors, Metrics())
+    desk = Desk(service.languages, limits, Access(access, limits))
+    desk.detector = English()
+    app = build_app(desk, service, access.cors, Metrics(), page=False)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
         yield client
@@ -57,7 +60,9 @@ def asked(path, worker=None, limits=None, access=None, **fields):
     """Return the status and the error, or what else is answered."""
 
     async def test():
-        worker_ = worker or PlayedWorker(lambda text: {"texts": [text.upper()], "scores": [0.0]})
+        worker_ = worker or PlayedWorker(
+            lambda text: UNKNOWN | {"texts": [text.upper()], "scores": [0.0]}
+        )
         async with served(worker_, limits, access) as client:
             sent = client.post(path, json=fields) if fields else client.get(path)
             answer = await sent
@@ -85,7 +90,7 @@ def test_a_key_may_be_needed(path, tmp_path):
 
 def test_requests_may_be_limited():
     async def test():
-        worker = PlayedWorker(lambda text: {"texts": [text], "scores": [0.0]})
+        worker = PlayedWorker(lambda text: UNKNOWN | {"texts": [text], "scores": [0.0]})
         async with served(worker, LimitConfig(request_limit=1)) as client:
             answers = [await client.post("/translate", json=HELLO) for _ in range(2)]
             assert [answer.status_code for answer in answers] == [200, 429]

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from workers_played import PlayedPool, PlayedWorker
 
+from nmtflex.serving.fields import Refused
 from nmtflex.serving.languages import Pair
 from nmtflex.serving.queueing import Dispatcher
-from nmtflex.serving.service import Model, Service, combinations
+from nmtflex.serving.service import Model, Service, Wanted, combinations
 from nmtflex.serving.splitting import TextSplitter, has_words
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.tokenizers import build_tokenizer
@@ -80,16 +81,20 @@ def test_combinations_are_the_best_of_all(scores, most):
         assert [text.split(":")[0] for text in taken] == [*map(str, range(len(choices)))]
 
 
-def translated(texts, ways, alternatives=0, answer=None):
+UNKNOWN = {"links": [], "words": 1, "confidence": None, "unaligned": None}
+
+
+def translated(texts, ways, wanted=Wanted(), answer=None):  # noqa: B008
     """Translate with two models, whose sentences a played worker answers."""
-    worker = PlayedWorker(answer or (lambda text: {"texts": [f"<{text}>"], "scores": [0.0]}))
+    known = answer or (lambda text: {"texts": [f"<{text}>"], "scores": [0.0]})
+    worker = PlayedWorker(lambda text: UNKNOWN | known(text))
     models = [Model([], Pair(*pair), splitter()) for pair in (("en", "fr"), ("fr", "ja"))]
 
     async def run():
         dispatcher = Dispatcher(PlayedPool(worker), 1000, 60.0, 60.0)
         dispatcher.start()
         try:
-            return await Service(models, dispatcher).translate(texts, ways, alternatives)
+            return await Service(models, dispatcher).translate(texts, ways, wanted)
         finally:
             await dispatcher.stop()
 
@@ -114,13 +119,53 @@ def test_alternatives_are_of_whole_texts_and_differ():
         second = -2.0 if text == "b" else -1.5
         return {"texts": [text, text.upper(), text], "scores": [-1.0, second, -3.0]}
 
-    found, worker = translated(["a\nb", "c"], [[0], [0]], 3, answer)
+    found, worker = translated(["a\nb", "c"], [[0], [0]], Wanted(3), answer)
     assert found[0].text == "a\nb"
     assert found[0].alternatives == ["A\nb", "a\nB", "A\nB"]
     assert (found[1].text, found[1].alternatives) == ("c", ["C"])
-    assert worker.options == [(0, (("n_best", 4),))]
+    assert counts(worker) == [(0, 4)]
 
 
 def test_a_text_on_its_way_through_another_language_has_one_translation():
-    _, worker = translated(["a"], [[0, 1]], 3)
-    assert worker.options == [(0, (("n_best", 1),)), (1, (("n_best", 4),))]
+    _, worker = translated(["a"], [[0, 1]], Wanted(3))
+    assert counts(worker) == [(0, 1), (1, 4)]
+
+
+def test_terms_and_word_scores_reach_the_last_model():
+    terms = (("a", "x"),)
+    _, worker = translated(["a"], [[0, 1]], Wanted(0, terms, True))
+    (_, first), (_, last) = worker.options
+    assert (dict(first)["terms"], dict(first)["word_scores"]) == ((), False)
+    assert (dict(last)["terms"], dict(last)["word_scores"]) == (terms, True)
+
+
+def test_confidence_is_the_mean_over_words():
+    known = {
+        "a": {"words": 3, "confidence": 0.5, "unaligned": 0.0},
+        "b": {"words": 1, "confidence": 0.9, "unaligned": 1.0},
+        "c": {"words": 0, "confidence": None, "unaligned": None},
+    }
+
+    def answers(text):
+        return {"texts": [text], "scores": [0.0]} | known[text]
+
+    found, _ = translated(["a\nb\nc", "c", "..."], [[0]] * 3, Wanted(confidence=True), answers)
+    assert [(one.confidence, one.unaligned) for one in found] == [
+        (pytest.approx(0.6), pytest.approx(0.25)),
+        (None, None),
+        (None, None),
+    ]
+
+
+def test_what_the_models_cannot_give_is_refused():
+    models = [Model([], Pair("en", "fr"), splitter()), Model([], Pair("fr", "ja"), splitter())]
+    service = Service(models, None)
+    service.check(Wanted(3, (("a", "b"),)), [[0], [], [1]])
+    with pytest.raises(Refused, match="glossary"):
+        service.check(Wanted(0, (("a", "b"),)), [[0], [0, 1]])
+    with pytest.raises(Refused, match="nmtflex calibrate"):
+        service.check(Wanted(confidence=True), [[0]])
+
+
+def counts(worker):
+    return [(model, dict(options)["n_best"]) for model, options in worker.options]
