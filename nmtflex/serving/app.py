@@ -31,6 +31,7 @@ from nmtflex.serving.guard import Guard
 from nmtflex.serving.languages import english_name
 from nmtflex.serving.metrics import Metrics
 from nmtflex.serving.page import add_page
+from nmtflex.serving.routes import Routes
 from nmtflex.serving.schemas import (
     SENT,
     USUAL,
@@ -52,18 +53,8 @@ LOG = logging.getLogger("nmtflex.serving")
 TYPING = 500  # milliseconds from the last key to a request
 
 
-class Api:
-    """The routes, and what they need.
-
-    Args:
-        desk: Checks requests.
-        service: Translates.
-    """
-
-    def __init__(self, desk: Desk, service: Service) -> None:
-        self._desk = desk
-        self._service = service
-        self._limits = desk.limits
+class Api(Routes):
+    """The routes for texts."""
 
     async def languages(self) -> list[Language]:
         """List the languages, and what each can be translated into."""
@@ -86,7 +77,7 @@ class Api:
         texts, several = take_texts(fields)
         source, target = take(fields, "source"), take(fields, "target")
         kind = take_choice(fields, "format", ("text", "html"))
-        alternatives = take_number(fields, "alternatives", self._limits.alternatives_limit)
+        alternatives = take_number(fields, "alternatives", self._desk.limits.alternatives_limit)
         self._desk.check_size(texts)
         detected = self._desk.detected(texts, source, html=kind == "html")
         ways = [self._desk.way(one.language, target) for one in detected]
@@ -94,7 +85,7 @@ class Api:
         self._service.check(wanted, ways)
         translate = self._service.translate_html if kind == "html" else self._service.translate
         work = translate(texts, ways, wanted)
-        found = await answered(request, work, self._limits.timeout)
+        found = await answered(request, work, self._desk.limits.timeout)
         answer: dict[str, Any] = {"translatedText": [one.text for one in found]}
         if alternatives:
             answer["alternatives"] = [one.alternatives for one in found]
@@ -111,9 +102,9 @@ class Api:
         return Settings(
             apiKeys=self._desk.access.has_keys,
             keyRequired=self._desk.access.required,
-            charLimit=self._limits.char_limit or -1,
-            explainLimit=min(EXPLAINED, self._limits.char_limit or EXPLAINED),
-            alternativesLimit=self._limits.alternatives_limit,
+            charLimit=self._desk.limits.char_limit or -1,
+            explainLimit=min(EXPLAINED, self._desk.limits.char_limit or EXPLAINED),
+            alternativesLimit=self._desk.limits.alternatives_limit,
             frontendTimeout=TYPING,
             suggestions=False,
             filesTranslation=True,

@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 
 from nmtflex.serving.desk import Desk, check_limit, shown
 from nmtflex.serving.fields import AUTO, Refused, take, take_number, take_threshold
+from nmtflex.serving.routes import Routes
 from nmtflex.serving.schemas import SENT, USUAL, ExplainAnswer, ExplainRequest, body, errors
 from nmtflex.serving.service import Service
 from nmtflex.serving.waiting import answered
@@ -16,17 +17,8 @@ from nmtflex.serving.waiting import answered
 EXPLAINED = 2000  # characters of a text to explain: its sentences are translated one by one
 
 
-class ExplainApi:
-    """The route, and what it needs.
-
-    Args:
-        desk: Checks requests.
-        service: Translates.
-    """
-
-    def __init__(self, desk: Desk, service: Service) -> None:
-        self._desk = desk
-        self._service = service
+class ExplainApi(Routes):
+    """The route."""
 
     async def explain(self, request: Request) -> dict[str, Any]:
         """Translate a text, and say where each word of the translation comes from.

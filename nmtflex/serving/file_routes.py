@@ -11,23 +11,18 @@ from fastapi import FastAPI, Request, Response
 from nmtflex.serving.desk import Desk
 from nmtflex.serving.documents import FORMATS
 from nmtflex.serving.fields import Refused, take, take_file
+from nmtflex.serving.routes import Routes
 from nmtflex.serving.schemas import USUAL, FileAnswer, FileRequest, body, errors
 from nmtflex.serving.service import Service
 from nmtflex.serving.store import FileStore
 from nmtflex.serving.waiting import answered
 
 
-class FileApi:
-    """The routes, and what they need.
-
-    Args:
-        desk: Checks requests.
-        service: Translates.
-    """
+class FileApi(Routes):
+    """The routes for files."""
 
     def __init__(self, desk: Desk, service: Service) -> None:
-        self._desk = desk
-        self._service = service
+        super().__init__(desk, service)
         self._files = FileStore()
 
     async def translate_file(self, request: Request) -> FileAnswer:
