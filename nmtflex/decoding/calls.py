@@ -288,7 +288,11 @@ class Calls(ABC):
             )
 
     def warn_of_cuts(self, best: Sequence[Translation]) -> None:
-        """Warn a method's caller of sources that were cut, and of outputs that may be."""
+        """Warn a method's caller of sources that were cut, and of outputs that may be.
+
+        Args:
+            best: The translation of each line.
+        """
         for index, translation in enumerate(best):
             if translation.unread:
                 limit = self._options.search.max_source_length

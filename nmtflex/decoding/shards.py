@@ -71,7 +71,10 @@ def unpack(packed: dict[str, Any]) -> Chunk:
     """Rebuild from ``pack``."""
     found = [
         [
-            translation._replace(trace=_arrays(translation.trace))
+            translation._replace(
+                trace=_arrays(translation.trace),
+                links=[(source, target) for source, target in translation.links],
+            )
             for translation in (Translation(*fields) for fields in translations)
         ]
         for translations in packed["found"]

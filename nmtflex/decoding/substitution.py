@@ -16,6 +16,7 @@ from nmtflex.text.subwords.bpe import MARKER
 from nmtflex.text.tokenizers.char import UNSPACED
 from nmtflex.text.vocabulary import UNK
 
+DIGITS = 5  # of a weight
 PRIVATE = range(0xF0000, 0xFFFFE)  # characters that no text has
 _WORD = regex.compile(r"[\p{L}\p{N}]")
 
@@ -137,7 +138,8 @@ def placed(
         for place, (start, _) in enumerate(units.bounds)
     ], dtype=bool)  # fmt: skip
     left = [index for index, region in enumerate(regions) if region is None]
-    seen = np.zeros((0, 0)) if weights is None else units.weights(weights)
+    # Less is noise, which depends on what else was in the batch.
+    seen = np.zeros((0, 0)) if weights is None else units.weights(weights).round(DIGITS)
     while left and free.any() and weights is not None:
         masses = np.array([
             np.where(free, seen[:, wanted[index].start : wanted[index].stop].sum(1), -np.inf)

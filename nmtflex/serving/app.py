@@ -110,7 +110,7 @@ class Api(Routes):
             filesTranslation=True,
             supportedFilesFormat=list(FORMATS),
             language={
-                "source": Choice(code=AUTO, name="Detect language"),
+                "source": Choice(code=AUTO, name="Auto Detect"),
                 "target": Choice(code=first.target, name=english_name(first.target)),
             },
         )

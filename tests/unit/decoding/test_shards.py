@@ -19,7 +19,8 @@ def test_a_chunk_survives_json():
     )
     best = Translation(
         "ä b", ["ä", "b"], ["ä", "b"], -1 / 3, -2 / 3, trace, [4, 5], [1, 1], 0, [1, 0],
-        log_probabilities=[-1 / 3] * 2, word_scores=[1 / 7, 0.5], confidence=2 / 7, unaligned=0.5,
+        links=[(0, 1)], log_probabilities=[-1 / 3] * 2, word_scores=[1 / 7, 0.5],
+        confidence=2 / 7, unaligned=0.5,
     )  # fmt: skip
     other = Translation("", [], [], 0.0, -0.1, None)
     tally = Tally.from_lists([1 / 3, 2.0], [0, 7], [8 / 3, 16.0])
@@ -31,6 +32,5 @@ def test_a_chunk_survives_json():
     assert again._replace(trace=None) == best._replace(trace=None)
     for one, two in zip(again.trace, trace, strict=True):
         assert (one is None and two is None) or (one.dtype == two.dtype and (one == two).all())
-    assert found.found[1] == [
-        other._replace(ids=[], cuts=[], attended=[], log_probabilities=[], word_scores=[])
-    ]
+    empty = ("ids", "cuts", "attended", "links", "log_probabilities", "word_scores")
+    assert found.found[1] == [other._replace(**dict.fromkeys(empty, []))]

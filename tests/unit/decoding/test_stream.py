@@ -23,7 +23,7 @@ class Shout:
     def __init__(self) -> None:
         self.calls: list[int] = []
 
-    def n_best(self, lines, count, *_asked) -> list[list[Translation]]:
+    def n_best(self, lines, count, *_counted, **_asked) -> list[list[Translation]]:
         self.calls.append(len(lines))
         made = []
         for line in lines:
