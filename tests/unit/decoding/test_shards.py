@@ -33,4 +33,4 @@ def test_a_chunk_survives_json():
     for one, two in zip(again.trace, trace, strict=True):
         assert (one is None and two is None) or (one.dtype == two.dtype and (one == two).all())
     empty = ("ids", "cuts", "attended", "links", "log_probabilities", "word_scores")
-    assert found.found[1] == [other._replace(**dict.fromkeys(empty, []))]
+    assert found.found[1] == [other._replace(**{name: [] for name in empty})]
