@@ -1,6 +1,7 @@
 """What a translation server stands: times, words a second, memory, and workers that die.
 
-    load_test.py RUN LINES [--clients 1 8 32] [--seconds 20] [--rounds 3] [--minutes 10] [--kill]
+    load_test.py RUN LINES [--clients 1 8 32] [--seconds 20] [--rounds 3] [--int8] [--minutes 10]
+                 [--kill]
 
 Starts ``nmtflex serve RUN``, and clients beside it, on the same cores: each sends one line of the
 file LINES after another, and the next when it has the answer. ``nmtflex translate`` gets the same
@@ -92,9 +93,9 @@ class Server(NamedTuple):
 
 
 @contextlib.contextmanager
-def served(run: Path, workers: int) -> Iterator[Server]:
+def served(run: Path, shared: Sequence[str]) -> Iterator[Server]:
     """Start a server, and end it."""
-    words = [*NMTFLEX, "serve", str(run), "--port", "0", "--workers", str(workers)]
+    words = [*NMTFLEX, "serve", str(run), "--port", "0", *shared]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     if process.stderr is None:
         raise RuntimeError("the server has no standard error")
@@ -197,9 +198,9 @@ async def working(port: int) -> float:
     return float(found[1]) if found else 0.0
 
 
-def offline(run: Path, lines: Sequence[str], workers: int) -> float:
+def offline(run: Path, lines: Sequence[str], shared: Sequence[str]) -> float:
     """Return the seconds in which ``nmtflex translate`` translates lines."""
-    words = [*NMTFLEX, "translate", str(run), "--workers", str(workers)]
+    words = [*NMTFLEX, "translate", str(run), *shared]
     began = time.monotonic()
     text = "".join(f"{line}\n" for line in lines)
     subprocess.run(words, input=text, text=True, check=True, capture_output=True)
@@ -234,8 +235,8 @@ async def in_turns(options: argparse.Namespace, server: Server) -> str:
     for _ in range(options.rounds):
         for clients in options.clients:
             loads[clients].append(await load(server.port, requests, clients, options.seconds))
-        start = offline(options.run, lines[:1], options.workers)
-        speeds.append(words / max(0.001, offline(options.run, lines, options.workers) - start))
+        start = offline(options.run, lines[:1], options.shared)
+        speeds.append(words / max(0.001, offline(options.run, lines, options.shared) - start))
     every = Load([answer for several in loads.values() for x in several for answer in x.answers], 1)
     return f"{table(loads, speeds)}\n\nanswers: {every.statuses}"
 
@@ -277,10 +278,12 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3, help="the table has their medians")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--int8", action="store_true", help="of the server and of translate")
     parser.add_argument("--minutes", type=float, default=0.0, help="watch the memory for so long")
     parser.add_argument("--kill", action="store_true", help="end a worker while it is watched")
     options = parser.parse_args(arguments)
-    with served(options.run, options.workers) as server:
+    options.shared = ["--workers", str(options.workers), *["--int8"] * options.int8]
+    with served(options.run, options.shared) as server:
         if options.rounds:
             print(asyncio.run(in_turns(options, server)), flush=True)  # noqa: T201
         if options.minutes:
