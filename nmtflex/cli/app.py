@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ app = typer.Typer(
 )
 
 LONGEST_MESSAGE = 4000  # characters
-INTERRUPTED = 130  # exit code, 128 + SIGINT
+SIGNALLED = 128  # exit codes beyond it are 128 + a signal
+INTERRUPTED = 130  # SIGINT
 
 # Modules of the subcommands, in the order of a typical workflow, which --help keeps.
 COMMANDS = (
@@ -120,7 +122,7 @@ def _report(error: BaseException) -> int:
 
     Of several processes, one prints it.
     """
-    complain = _complain if SPEAKER.speaks() else _complain_late
+    complain = _complain if SPEAKER.speaks() else _other_than_first(error)
     if isinstance(error, typer.Abort) and error.__cause__:
         error = error.__cause__  # Click raises it for Ctrl-C, but also for a stray EOFError
     if isinstance(error, NmtflexError):
@@ -159,6 +161,19 @@ def _is_out_of_memory(error: BaseException) -> bool:
     from nmtflex.training.memory import is_out_of_memory
 
     return is_out_of_memory(error)
+
+
+def _other_than_first(error: BaseException) -> Callable[[str], None]:
+    """Return what becomes of the message of a process that leaves it to another one.
+
+    A signal ends the launcher too, which waits for all processes: then none waits for another.
+    """
+    interrupted = isinstance(error, KeyboardInterrupt) or getattr(error, "exit_code", 0) > SIGNALLED
+    return _keep_quiet if interrupted else _complain_late
+
+
+def _keep_quiet(message: str) -> None:
+    """Print nothing: another process prints the line."""
 
 
 def _complain_late(message: str) -> None:

@@ -25,9 +25,9 @@ QUIET = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Start one browser for all tests."""
+    """Start a browser for the tests of a module; its event loop must not run in those of others."""
     driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:

@@ -21,6 +21,7 @@ def write_corpus(folder: Path) -> None:
             (folder / f"{split}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_multi30k_small_and_again(bash, tmp_path):
     write_corpus(tmp_path)
     settings = {"DATA": tmp_path, "SCALE": "small", "UPDATES": 2}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nmtflex.errors import OptionError
+from nmtflex.cli.app import _report
+from nmtflex.errors import OptionError, StoppedError
 from nmtflex.launch import Launch, Speaker, check_shared, find_launch
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
@@ -70,6 +71,15 @@ def test_of_processes_that_fail_alike_one_speaks(place, command_line, monkeypatc
     assert outcome.code == 2
     assert len(waited) == waits
     assert outcome.err.count("nmtflex: error") == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), StoppedError("saved", 15)])
+def test_after_a_signal_none_waits(place, monkeypatch, capsys, error):
+    """The launcher ends by itself, when all processes have."""
+    monkeypatch.setattr(Speaker, "wait", lambda _: pytest.fail("it waits"))
+    place(1, 2)
+    assert _report(error) > 128
+    assert capsys.readouterr().err == ""
 
 
 def test_once_connected_the_first_to_fail_speaks(place):

@@ -108,6 +108,7 @@ def test_only_the_first_process_writes(trained):
     assert json.loads((trained / "two" / "config.json").read_text())["processes"] == 2
 
 
+@pytest.mark.slow
 def test_rates_optimiser_and_average_are_those_of_one_process(prepared, tmp_path, command_line):
     """Two processes are resumed; their average is the one of a single, unbroken process."""
     options = "--optimizer adamw --weight-decay 0.1 --schedule inverse-sqrt --warmup 5 --ema 0.9"
@@ -140,6 +141,7 @@ def test_finetuning_weighs_the_gate_as_one_process_does(trained, command_line):
     assert_close(numbers(rows(trained / "tuned1")), numbers(rows(trained / "tuned2")))
 
 
+@pytest.mark.slow
 def test_one_budget_is_found_for_all_processes(prepared, tmp_path):
     options = [*SMALL, "--batch-tokens", "auto"]
     for updates in (2, 3):  # made, and resumed with what was found
