@@ -193,6 +193,6 @@ async def _http_error(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _failed(_: Request, error: Exception) -> JSONResponse:
-    """Answer what nobody expected; the client is told nothing of the server's inside."""
+    """Answer an unexpected error without showing the client the server's internals."""
     LOG.error("a request failed", exc_info=error)
     return JSONResponse({"error": "Internal server error"}, 500)

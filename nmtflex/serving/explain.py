@@ -5,7 +5,6 @@ Legend: T target and S source tokens of a sentence.
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -135,8 +134,3 @@ def left_out(looked: Numbers) -> list[list[bool]]:
         looked: Sums of ``positions_read`` over tokens [target words, source words].
     """
     return (looked == 0).tolist()
-
-
-def finite(tau: float | None) -> float | None:
-    """Return a threshold as JSON can hold it: None if it skips nothing."""
-    return None if tau is None or math.isinf(tau) else tau

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from fastapi import FastAPI, Request
 
 from nmtflex.serving.desk import Desk, check_limit, shown
 from nmtflex.serving.fields import AUTO, Refused, take, take_number, take_threshold
+from nmtflex.serving.messages import finite
 from nmtflex.serving.routes import Routes
 from nmtflex.serving.schemas import SENT, USUAL, ExplainAnswer, ExplainRequest, body, errors
 from nmtflex.serving.service import Service
@@ -43,17 +43,12 @@ class ExplainApi(Routes):
         found, units = await answered(request, work, self._desk.limits.timeout)
         answer: dict[str, Any] = {"translatedText": found.text, "units": units}
         answer["thresholds"] = thresholds
-        answer["tau"] = _finite(model.tau if model and tau is None else tau)
+        answer["tau"] = finite(model.tau if model and tau is None else tau)
         if alternatives:
             answer["alternatives"] = found.alternatives
         if source == AUTO:
             answer["detectedLanguage"] = shown(detected)
         return answer
-
-
-def _finite(tau: float | None) -> float | None:
-    """Return a threshold, None if it skips nothing."""
-    return None if tau is None or math.isinf(tau) else tau
 
 
 def add_explanations(app: FastAPI, desk: Desk, service: Service) -> None:

@@ -120,7 +120,7 @@ def take_threshold(fields: dict[str, Any], name: str = "tau") -> float | None:
     """Return a threshold, infinite for "inf"; None if it is not there.
 
     Raises:
-        Refused: It is no number of at least 0.
+        Refused: It is not a number of at least 0.
     """
     value = fields.get(name)
     if value is None or value == "":

@@ -6,6 +6,7 @@ Nothing that another process sends is unpickled.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from typing import Any, BinaryIO
 
@@ -26,3 +27,8 @@ def read_message(stream: BinaryIO) -> Any:
     (length,) = LENGTH.unpack(head)
     data = stream.read(length)
     return json.loads(data) if len(data) == length else None
+
+
+def finite(tau: float | None) -> float | None:
+    """Return a threshold as JSON can hold it: None if it skips nothing."""
+    return None if tau is None or math.isinf(tau) else tau

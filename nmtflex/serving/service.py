@@ -153,7 +153,7 @@ class Service:
     async def _through(self, number: int, texts: Sequence[str], wanted: Wanted) -> list[Translated]:
         """Translate texts with one model."""
         splitter = self.models[number].splitter
-        split = [splitter.split(text) for text in texts]
+        split = [await asyncio.to_thread(splitter.split, text) for text in texts]
         units = [unit for text in split for unit in text.units]
         work = Work(number, _options(wanted))
         answers = iter(await self.dispatcher.translate(work, _with_words(units)))
@@ -181,7 +181,7 @@ class Service:
         if len(way) != 1:
             return (await self._along(way, [text], Wanted(alternatives)))[0], []
         model = self.models[way[0]]
-        split = model.splitter.split(text)
+        split = await asyncio.to_thread(model.splitter.split, text)
         about = {"thresholds": model.gated, "scored": model.scored, "tau": tau}
         options = {"explain": True, **about}
         work = Work(way[0], (*_options(Wanted(alternatives)), *options.items()))

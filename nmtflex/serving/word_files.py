@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import io
 import zipfile
@@ -32,11 +33,22 @@ async def translate_word(
     Raises:
         Refused: The file is damaged, or unpacks to too much.
     """
+    document, paragraphs, texts = await asyncio.to_thread(_taken_apart, data)
+    found = await translate(texts)
+    return await asyncio.to_thread(_put_together, document, paragraphs, found)
+
+
+def _taken_apart(data: bytes) -> tuple[Any, list[Element], list[str]]:
+    """Return a document, its paragraphs, and these as HTML."""
     document = _open(data)
     paragraphs = [part for root in _roots(document) for part in root.iter(PARAGRAPH)]
     for paragraph in paragraphs:
         _merge_runs(paragraph)
-    found = await translate(list(map(_as_html, paragraphs)))
+    return document, paragraphs, list(map(_as_html, paragraphs))
+
+
+def _put_together(document: Any, paragraphs: Sequence[Element], found: Sequence[str]) -> bytes:
+    """Return the file with the translations of its paragraphs."""
     for paragraph, text in zip(paragraphs, found, strict=True):
         _rebuild(paragraph, parse(text))
     written = io.BytesIO()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, get_type_hints
 
 from nmtflex.config import Decoding
 from nmtflex.errors import NmtflexError
-from nmtflex.serving.messages import packed, read_message
+from nmtflex.serving.messages import finite, packed, read_message
 
 # Translated before what clients send, so that nobody waits for what is compiled or read once.
 FIRST = ("a", "b c")
@@ -70,8 +70,6 @@ def _open(setup: dict[str, Any]) -> list[Opened]:
 
 def _about(opened: Opened) -> dict[str, Any]:
     """Return what the server must know about a model; see ``service.Model``."""
-    from nmtflex.serving.explain import finite
-
     return {
         "aligned": opened.translator.aligned,
         "gated": opened.run.model.gated,
