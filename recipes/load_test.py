@@ -1,12 +1,13 @@
 """What a translation server stands: times, words a second, memory, and workers that die.
 
     load_test.py RUN LINES [--clients 1 8 32] [--seconds 20] [--rounds 3] [--int8] [--minutes 10]
-                 [--kill]
+                 [--kill] [--together 1]
 
 Starts ``nmtflex serve RUN``, and clients beside it, on the same cores: each sends one line of the
-file LINES after another, and the next when it has the answer. ``nmtflex translate`` gets the same
-lines in turns with them; its start, measured with one line, does not count. --minutes goes on with
-the most clients and watches the memory of all processes; --kill ends a worker by SIGKILL meanwhile.
+file LINES after another, or several --together, and the next when it has the answer. ``nmtflex
+translate`` gets the same lines in turns with them; its start, measured with one line, does not
+count. --minutes goes on with the most clients and watches the memory of all processes; --kill ends
+a worker by SIGKILL meanwhile.
 """
 
 from __future__ import annotations
@@ -227,7 +228,7 @@ def table(loads: dict[int, list[Load]], speeds: Sequence[float]) -> str:
 async def in_turns(options: argparse.Namespace, server: Server) -> str:
     """Measure the server and translate, in turns."""
     lines = [line for line in options.lines.read_text(encoding="utf-8").splitlines() if line]
-    requests = await made(server.port, lines)
+    requests = await made(server.port, lines, options.together)
     words = sum(count for _, count in requests)
     await load(server.port, requests, max(options.clients), options.seconds / 4)  # to warm up
     loads: dict[int, list[Load]] = {clients: [] for clients in options.clients}
@@ -241,16 +242,17 @@ async def in_turns(options: argparse.Namespace, server: Server) -> str:
     return f"{table(loads, speeds)}\n\nanswers: {every.statuses}"
 
 
-async def made(port: int, lines: Sequence[str]) -> list[tuple[bytes, int]]:
-    """Return the body of a request for each line, and how many words it has."""
+async def made(port: int, lines: Sequence[str], together: int) -> list[tuple[bytes, int]]:
+    """Return the body of a request for so many lines each, and how many words it has."""
     languages = await direction(port)
-    return [(json.dumps({"q": line, **languages}).encode(), len(line.split())) for line in lines]
+    texts = ["\n".join(lines[at : at + together]) for at in range(0, len(lines), together)]
+    return [(json.dumps({"q": text, **languages}).encode(), len(text.split())) for text in texts]
 
 
 async def at_length(options: argparse.Namespace, server: Server) -> str:
     """Go on for minutes; watch the memory, and end a worker."""
     lines = [line for line in options.lines.read_text(encoding="utf-8").splitlines() if line]
-    requests = await made(server.port, lines)
+    requests = await made(server.port, lines, options.together)
     seconds, clients = 60 * options.minutes, max(options.clients)
     samples: list[float] = []
     watching = asyncio.create_task(memories(server, samples))
@@ -275,6 +277,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("run", type=Path, help="run folder")
     parser.add_argument("lines", type=Path, help="raw lines of its source language")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
+    parser.add_argument("--together", type=int, default=1, help="lines of a request")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3, help="the table has their medians")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))

@@ -13,18 +13,18 @@ from nmtflex.decoding.calls import Calls
 from nmtflex.decoding.confidence import Confidence, no_confidence
 from nmtflex.decoding.constrained import constrained_search
 from nmtflex.decoding.constraints import FREE, Constraints
-from nmtflex.decoding.demands import Demand, demands_of, lacking
+from nmtflex.decoding.demands import demands_of
 from nmtflex.decoding.ensemble import Ids, StepModel
-from nmtflex.decoding.links import align_pairs, mean_weights
+from nmtflex.decoding.finishing import Finishing
+from nmtflex.decoding.links import align_pairs
 from nmtflex.decoding.options import Options
 from nmtflex.decoding.paragraphs import joined
 from nmtflex.decoding.search import Hypothesis, beam_search
 from nmtflex.decoding.tally import Tally
-from nmtflex.decoding.traces import Numbers, SentenceTrace, trace_pairs
+from nmtflex.decoding.traces import Numbers, SentenceTrace
 from nmtflex.decoding.translation import Translation
 from nmtflex.decoding.turns import in_turn
 from nmtflex.decoding.word_features import WordFeatures
-from nmtflex.decoding.wording import Looks, Terms, Wording
 from nmtflex.errors import OptionError
 from nmtflex.ops.heap import give_back
 from nmtflex.text.edges import Edges
@@ -88,8 +88,9 @@ class Translator(Calls):
         return Edges(self.pipeline.target)
 
     @property
-    def _wording(self) -> Wording:
-        return Wording(self.pipeline, self.search, self._edges)
+    def _finishing(self) -> Finishing:
+        size = self.batch.batch_sentences
+        return Finishing(self._models, self.pipeline, self.search, size, self._edges)
 
     def decoding(self, models: Sequence[StepModel]) -> Translator:
         """Return a translator of other models, with the same pipeline and options.
@@ -176,6 +177,8 @@ class Translator(Calls):
             return self._split(self._paragraphs, texts, count, asked, tally)
 
     def _asked(self, texts: Sequence[str], count: int, asked: Asked) -> Lines:
+        if asked.get("word_scores"):
+            self.load_confidence()  # which may be refused, before the search
         return Lines(
             texts,
             demands_of(self.pipeline, texts, asked.get("glossary"), asked.get("prefixes")),
@@ -211,47 +214,16 @@ class Translator(Calls):
 
     def _n_best(self, lines: Lines, tally: Tally | None) -> list[list[Translation]]:
         """Return the best translations of each line."""
-        confidence = self.load_confidence() if lines.word_scores else None
-        weighing = lines.align or (lines.word_scores and self.aligned)
         sources = [self.pipeline.source.encode(line) for line in lines.texts]
-        # Nothing is demanded of an empty line.
-        demands = zip(sources, lines.demands, strict=True)
-        lines = lines._replace(demands=[(ids and demand) or None for ids, demand in demands])
-        found = self._search(sources, lines, tally)
-        for_terms = self._weights_for_terms(sources, lines.demands, found)
-        most = [self.search.longest_output(len(source)) for source in sources]
-        most = most if lines.limits is None else list(map(min, most, lines.limits))
-        # Unknown words may be replaced in any of them.
-        traced = lines.best if self.search.replace_unk else int(lines.trace)
-        pairs = [
-            (source, hypothesis.ids)
-            for source, hypotheses in zip(sources, found, strict=True)
-            for hypothesis in hypotheses[: lines.best if weighing else traced]
-        ]
-        traces = self._trace(pairs)
-        weights = self._mean_weights(pairs, traces) if weighing else [None] * len(pairs)
-        looked = iter(zip(traces, weights, strict=True))
+        lines = lines.without_empty(sources)
+        return self._finished(lines, sources, self._search(sources, lines, tally))
 
-        def text(index: int, hypothesis: Hypothesis, rank: int) -> Translation:
-            seen, weights = next(looked) if weighing or rank < traced else (None, None)
-            line, shown = lines.texts[index], seen if rank < traced else None
-            terms = Terms(lines.demands[index], for_terms.get((index, rank)))
-            looks = Looks(shown, weights if lines.align else None)
-            one = self._wording.translation(line, hypothesis, looks, terms)
-            return confidence.scored(one, self._features(line, one, weights)) if confidence else one
-
-        unread = map(self.pipeline.source.unread, lines.texts)
-        return [
-            [
-                text(index, hypothesis, rank)._replace(
-                    unread=left, truncated=len(hypothesis.ids) >= longest
-                )
-                for rank, hypothesis in enumerate(hypotheses)
-            ]
-            for index, (hypotheses, left, longest) in enumerate(
-                zip(found, unread, most, strict=True)
-            )
-        ]
+    def _finished(
+        self, lines: Lines, sources: Sequence[Ids], found: Sequence[Sequence[Hypothesis]]
+    ) -> list[list[Translation]]:
+        """Return the translations that hypotheses become."""
+        confidence = self.load_confidence() if lines.word_scores else None
+        return self._finishing.translations(lines, sources, found, confidence)
 
     def _search(
         self, sources: Sequence[Ids], lines: Lines, tally: Tally | None
@@ -264,20 +236,6 @@ class Translator(Calls):
         searched = self.translate_ids(*asked, constraints=constraints)
         return [best[: lines.best] for best in searched]
 
-    def _weights_for_terms(
-        self,
-        sources: Sequence[Ids],
-        demands: Sequence[Demand | None],
-        found: Sequence[Sequence[Hypothesis]],
-    ) -> dict[tuple[int, int], Numbers | None]:
-        """Return, by line and rank, attention weights of translations that lack a term."""
-        if not any(demands) or not self.aligned:
-            return {}
-        places = list(lacking(self.pipeline.target, self._edges, demands, found))
-        pairs = [(sources[line], found[line][rank].ids) for line, rank in places]
-        weights = mean_weights(self._models, pairs, self.batch.batch_sentences)
-        return dict(zip(places, weights, strict=True))
-
     def traces(
         self, lines: Sequence[str], translations: Sequence[Translation]
     ) -> list[SentenceTrace | None]:
@@ -289,7 +247,7 @@ class Translator(Calls):
         """
         sources = map(self.pipeline.source.encode, lines)
         with self._call():
-            return self._trace([
+            return self._finishing.traces([
                 (source, list(translation.ids))
                 for source, translation in zip(sources, translations, strict=True)
             ])
@@ -308,14 +266,8 @@ class Translator(Calls):
         weights: Sequence[Numbers | None] = [None] * len(pairs)
         with self._call():
             if self.aligned:
-                weights = mean_weights(self._models, pairs, self.batch.batch_sentences)
-            return list(map(self._features, lines, translations, weights))
-
-    def _features(
-        self, line: str, translation: Translation, weights: Numbers | None
-    ) -> WordFeatures:
-        ids, each = translation.ids, translation.log_probabilities
-        return WordFeatures(self.pipeline, line, ids, each, weights)
+                weights = self._finishing.weights(pairs)
+            return list(map(self._finishing.features, lines, translations, weights))
 
     def align(self, pairs: Sequence[tuple[str, str]]) -> list[list[int]]:
         """Align given translations; see ``Translation.attended``.
@@ -331,14 +283,6 @@ class Translator(Calls):
         """
         with self._call():
             return align_pairs(self._models, self.pipeline, pairs, self.batch.batch_sentences)
-
-    def _trace(self, pairs: Sequence[tuple[Ids, Ids]]) -> list[SentenceTrace | None]:
-        return trace_pairs(self._models[0], pairs, self.batch.batch_sentences)
-
-    def _mean_weights(
-        self, pairs: Sequence[tuple[Ids, Ids]], first: Sequence[SentenceTrace | None]
-    ) -> list[Numbers | None]:
-        return mean_weights(self._models, pairs, self.batch.batch_sentences, first)
 
     def translate_ids(
         self,

@@ -1,8 +1,9 @@
 """Sentences of all requests in one queue, translated together where they may be.
 
 Whichever worker is free takes the sentence that waits longest, and with it others, in the order in
-which they came, that have the same model and options. What a sentence becomes depends on nothing
-else in its batch (docs/architecture.md), so nobody's answer depends on who else asks.
+which they came, that have the same model and options, but leaves the other workers their share.
+What a sentence becomes depends on nothing else in its batch (docs/architecture.md), so nobody's
+answer depends on who else asks.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Hashable, Sequence
@@ -75,6 +77,7 @@ class Dispatcher:
         self._timeout = timeout
         self._queue: deque[Waiting] = deque()
         self._filled = asyncio.Event()
+        self._translating = 0  # sentences that workers have
         self._pace = 0.0  # seconds a character
         self._tasks: list[asyncio.Task[None]] = []
         self.batches: list[int] = [0, 0, 0]  # batches, sentences and characters so far
@@ -153,7 +156,11 @@ class Dispatcher:
             if not worker.alive:
                 await self._restart(worker)
             elif batch := self._take():
-                await self._give(worker, batch)
+                self._translating += len(batch)
+                try:
+                    await self._give(worker, batch)
+                finally:
+                    self._translating -= len(batch)
             else:
                 self._filled.clear()
                 await _first(self._filled.wait(), worker.ended())
@@ -172,7 +179,8 @@ class Dispatcher:
         if not self._queue:
             return []
         work = self._queue[0].work
-        most = 1 if self._queue[0].lost else MOST
+        share = math.ceil((len(self._queue) + self._translating) / max(1, self.alive))
+        most = 1 if self._queue[0].lost else min(MOST, share)
         batch: list[Waiting] = []
         others: deque[Waiting] = deque()
         seconds = 0.0
