@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+from collections import Counter
 from typing import Any
 
 from starlette.datastructures import UploadFile
@@ -165,6 +166,8 @@ def take_terms(fields: dict[str, Any], name: str = "glossary") -> tuple[tuple[st
     terms = tuple((_checked(name, term), _checked(name, target)) for term, target in pairs)
     if len(terms) > MOST_TERMS:
         raise Refused(400, f"Invalid request: {name} has more than {MOST_TERMS} terms")
+    if twice := [term for term, count in Counter(term for term, _ in terms).items() if count > 1]:
+        raise Refused(400, f"Invalid request: {name} has {twice[0]!r} twice")
     try:
         Glossary(dict(terms))
     except DataError as error:

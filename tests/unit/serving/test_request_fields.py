@@ -136,7 +136,7 @@ def test_terms_of_a_glossary(value):
 
 
 @pytest.mark.parametrize("value", [
-    3, ["a"], {"a": 1}, {"": "x"}, {"a": " "}, "a", "a\tb\tc", {"a": "\ud800"},
+    3, ["a"], {"a": 1}, {"": "x"}, {"a": " "}, "a", "a\tb\tc", {"a": "\ud800"}, "a\tb\nc\td\na\te",
     {str(number): "x" for number in range(1001)},
 ])  # fmt: skip
 def test_what_is_no_glossary_is_refused(value):
