@@ -1,7 +1,7 @@
 """Sentences of all requests in one queue, translated together where they may be.
 
 Whichever worker is free takes the sentence that waits longest, and with it others, in the order in
-which they came, that have the same model and options, but leaves the other workers their share.
+which they came, that have the same model and options, but leaves other free workers their share.
 What a sentence becomes depends on nothing else in its batch (docs/architecture.md), so nobody's
 answer depends on who else asks.
 """
@@ -77,7 +77,7 @@ class Dispatcher:
         self._timeout = timeout
         self._queue: deque[Waiting] = deque()
         self._filled = asyncio.Event()
-        self._translating = 0  # sentences that workers have
+        self._busy = 0  # workers that translate
         self._pace = 0.0  # seconds a character
         self._tasks: list[asyncio.Task[None]] = []
         self.batches: list[int] = [0, 0, 0]  # batches, sentences and characters so far
@@ -156,11 +156,11 @@ class Dispatcher:
             if not worker.alive:
                 await self._restart(worker)
             elif batch := self._take():
-                self._translating += len(batch)
+                self._busy += 1
                 try:
                     await self._give(worker, batch)
                 finally:
-                    self._translating -= len(batch)
+                    self._busy -= 1
             else:
                 self._filled.clear()
                 await _first(self._filled.wait(), worker.ended())
@@ -179,7 +179,7 @@ class Dispatcher:
         if not self._queue:
             return []
         work = self._queue[0].work
-        share = math.ceil((len(self._queue) + self._translating) / max(1, self.alive))
+        share = math.ceil(len(self._queue) / max(1, self.alive - self._busy))
         most = 1 if self._queue[0].lost else min(MOST, share)
         batch: list[Waiting] = []
         others: deque[Waiting] = deque()
