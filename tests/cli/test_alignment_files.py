@@ -17,6 +17,7 @@ from nmtflex.config import (
     MemoryConfig,
     NoneConfig,
 )
+from nmtflex.decoding.traces import trace_pairs
 
 ONE_THREAD = ("--threads", 1, "--device", "cpu")
 LINES = ["a b c", "", "h g f e d c b a", "日本 ?"]
@@ -132,7 +133,7 @@ def test_an_ensemble_counts_the_mean_of_those_with_weights(
             (translator.pipeline.source.encode(line), translator.pipeline.target.encode(text))
             for line, text in zip(LINES, lines, strict=True)
         ]
-        alone.append([trace and trace.weights for trace in translator._trace(ids)])
+        alone.append([trace and trace.weights for trace in trace_pairs(translator._models[0], ids)])
     for number, (one, two) in enumerate(zip(*alone, strict=True)):
         expected = "" if one is None else links(np.argmax((one + two)[:-1], axis=1))
         assert file.read_text().split("\n")[number] == expected
