@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from nmtflex.attention import Trace
 from nmtflex.decoding.batching import batches
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel
 from nmtflex.decoding.forced import forced_steps
@@ -75,46 +76,36 @@ def trace_pairs(
 def _trace_batch(model: StepModel, pairs: Sequence[tuple[Ids, Ids]]) -> list[SentenceTrace]:
     """Trace pairs sorted by target length, the longest first; no source is empty."""
     ensemble = Ensemble([model], [source for source, _ in pairs], counting=True)
-    steps: list[dict[str, Numbers]] = []
-    alpha: Tensor | None = None
+    steps: list[Any] = []  # Trace
     for _ in forced_steps(ensemble, [target for _, target in pairs]):
         if not ensemble.traces:
             raise ValueError(f"{type(model).__name__} returns no traces")
-        seen = ensemble.traces[0]
-        if not steps:
-            alpha = seen.alpha  # of all steps
-        parts = seen._replace(alpha=None)._asdict()
-        steps.append({name: _numbers(part) for name, part in parts.items() if part is not None})
+        steps.append(ensemble.traces[0])
     return [
-        _of_sentence(
-            steps[: len(target) + 1],
-            row,
-            len(source),
-            None if alpha is None else _numbers(alpha[row, : len(source)]),
-        )
+        _of_sentence(steps[: len(target) + 1], row, len(source))
         for row, (source, target) in enumerate(pairs)
     ]
 
 
-def _of_sentence(
-    steps: Sequence[dict[str, Numbers]], row: int, source_length: int, alpha: Numbers | None
-) -> SentenceTrace:
-    """Take a sentence's rows out of the traces of its steps, each a ``Trace`` in numbers."""
-    computed = np.stack([step.get("each", step["computed"])[row] for step in steps])
+def _of_sentence(steps: Sequence[Trace], row: int, source_length: int) -> SentenceTrace:
+    """Take a sentence's rows out of the traces of its steps."""
+    each = [step.computed if step.each is None else step.each for step in steps]
+    computed = np.stack([_numbers(part[row]) for part in each])
     looked = np.arange(len(steps))
-    if "gate" in steps[0]:
+    if steps[0].gate is not None:
         # With a gate, a step that computes nothing takes the last context again, and shows what
         # that looked at. Without one it is a scan past the end, which looks at nothing.
         looked = np.maximum.accumulate(np.where(computed > 0, looked, 0))
 
     def over_steps(name: str) -> Numbers | None:
-        return np.stack([step[name][row] for step in steps]) if name in steps[0] else None
+        parts = [getattr(step, name) for step in steps]
+        return None if parts[0] is None else np.stack([_numbers(part[row]) for part in parts])
 
     def seen(name: str) -> Numbers | None:
         found = over_steps(name)
         return None if found is None else found[looked]
 
-    weights = seen("weights")
+    weights, alpha = seen("weights"), steps[0].alpha
     return SentenceTrace(
         computed=computed,
         weights=None if weights is None else weights[:, :source_length],
@@ -123,7 +114,7 @@ def _of_sentence(
         window_start=seen("window_start"),
         window_stop=seen("window_stop"),
         beta=seen("beta"),
-        alpha=alpha,
+        alpha=None if alpha is None else _numbers(alpha[row, :source_length]),
     )
 
 
