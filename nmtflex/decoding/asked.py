@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
 from nmtflex.decoding.demands import Demand
-from nmtflex.decoding.ensemble import Ids
 from nmtflex.text.glossary import Glossary
 
 
@@ -45,8 +44,3 @@ class Lines(NamedTuple):
     trace: bool
     align: bool
     word_scores: bool
-
-    def without_empty(self, sources: Sequence[Ids]) -> Lines:
-        """Return the same with nothing demanded of lines without ids."""
-        pairs = zip(sources, self.demands, strict=True)
-        return self._replace(demands=[(ids and demand) or None for ids, demand in pairs])

@@ -9,7 +9,7 @@ from nmtflex.decoding.asked import Lines
 from nmtflex.decoding.confidence import Confidence
 from nmtflex.decoding.demands import Demand, lacking
 from nmtflex.decoding.ensemble import Ids, StepModel
-from nmtflex.decoding.links import mean_weights
+from nmtflex.decoding.links import aligned, mean_weights
 from nmtflex.decoding.search import Hypothesis
 from nmtflex.decoding.traces import Numbers, SentenceTrace, trace_pairs
 from nmtflex.decoding.translation import Translation
@@ -44,10 +44,6 @@ class Finishing:
         self._models, self._pipeline, self._search, self._size = models, pipeline, search, size
         self._edges = edges
 
-    @property
-    def _aligned(self) -> bool:
-        return any(model.aligned for model in self._models)
-
     def translations(
         self,
         lines: Lines,
@@ -63,7 +59,7 @@ class Finishing:
             found: Hypotheses of each line, no more than were asked for.
             confidence: Scores words, if they are to be scored.
         """
-        weighing = lines.align or (lines.word_scores and self._aligned)
+        weighing = lines.align or (lines.word_scores and aligned(self._models))
         for_terms = self._weights_for_terms(sources, lines.demands, found)
         most = [self._search.longest_output(len(source)) for source in sources]
         most = most if lines.limits is None else list(map(min, most, lines.limits))
@@ -104,7 +100,7 @@ class Finishing:
         self, sources: Sequence[Ids], demands: Sequence[Demand | None], found: Found
     ) -> dict[tuple[int, int], Numbers | None]:
         """Return, by line and rank, attention weights of translations that lack a term."""
-        if not any(demands) or not self._aligned:
+        if not any(demands) or not aligned(self._models):
             return {}
         places = list(lacking(self._pipeline.target, self._edges, demands, found))
         pairs = [(sources[line], found[line][rank].ids) for line, rank in places]

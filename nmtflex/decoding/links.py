@@ -136,6 +136,11 @@ def pharaoh_line(attended: Iterable[int]) -> str:
     return " ".join(f"{source}-{target}" for target, source in enumerate(attended)) + "\n"
 
 
+def aligned(models: Sequence[StepModel]) -> bool:
+    """Whether a model has weights over source positions, to align words by."""
+    return any(model.aligned for model in models)
+
+
 def mean_weights(
     models: Sequence[StepModel],
     pairs: Sequence[tuple[Ids, Ids]],

@@ -16,7 +16,7 @@ from nmtflex.decoding.constraints import FREE, Constraints
 from nmtflex.decoding.demands import demands_of
 from nmtflex.decoding.ensemble import Ids, StepModel
 from nmtflex.decoding.finishing import Finishing
-from nmtflex.decoding.links import align_pairs
+from nmtflex.decoding.links import align_pairs, aligned
 from nmtflex.decoding.options import Options
 from nmtflex.decoding.paragraphs import joined
 from nmtflex.decoding.search import Hypothesis, beam_search
@@ -72,7 +72,7 @@ class Translator(Calls):
     @property
     def aligned(self) -> bool:
         """Whether a model has weights over source positions, to align words by."""
-        return any(model.aligned for model in self._models)
+        return aligned(self._models)
 
     @property
     def splitter(self) -> ParagraphSplitter | None:
@@ -177,8 +177,6 @@ class Translator(Calls):
             return self._split(self._paragraphs, texts, count, asked, tally)
 
     def _asked(self, texts: Sequence[str], count: int, asked: Asked) -> Lines:
-        if asked.get("word_scores"):
-            self.load_confidence()  # which may be refused, before the search
         return Lines(
             texts,
             demands_of(self.pipeline, texts, asked.get("glossary"), asked.get("prefixes")),
@@ -214,15 +212,12 @@ class Translator(Calls):
 
     def _n_best(self, lines: Lines, tally: Tally | None) -> list[list[Translation]]:
         """Return the best translations of each line."""
-        sources = [self.pipeline.source.encode(line) for line in lines.texts]
-        lines = lines.without_empty(sources)
-        return self._finished(lines, sources, self._search(sources, lines, tally))
-
-    def _finished(
-        self, lines: Lines, sources: Sequence[Ids], found: Sequence[Sequence[Hypothesis]]
-    ) -> list[list[Translation]]:
-        """Return the translations that hypotheses become."""
         confidence = self.load_confidence() if lines.word_scores else None
+        sources = [self.pipeline.source.encode(line) for line in lines.texts]
+        # Nothing is demanded of an empty line.
+        demands = zip(sources, lines.demands, strict=True)
+        lines = lines._replace(demands=[(ids and demand) or None for ids, demand in demands])
+        found = self._search(sources, lines, tally)
         return self._finishing.translations(lines, sources, found, confidence)
 
     def _search(
