@@ -7,7 +7,8 @@
 #   DATA=... SCALE=small recipes/backbones.sh
 #
 #   CORPUS    enja: small_parallel_enja, English to Japanese, words seen at least twice;
-#             iwslt14: German to English, tokenised and lower-cased, 8,000 joint BPE merges
+#             iwslt14: German to English, tokenised and lower-cased, 8,000 joint BPE merges, the
+#             first 1,500 of the 7,283 validation pairs
 #   SEEDS     of the trainings (1)
 #   LENGTH    epochs (enja 12, iwslt14 16)
 #   ROUNDS    of the decoding benchmark (3)
@@ -26,8 +27,9 @@ case $CORPUS in
     ;;
   iwslt14)
     need {train,valid,test}.{de,en}
+    head_of valid 1500 de en
     length=16 tie=all
-    text=(--source-lang de --target-lang en --valid "$DATA/valid" --bpe 8000 --joint)
+    text=(--source-lang de --target-lang en --valid "$OUT/valid-1500" --bpe 8000 --joint)
     ;;
   *) stop "CORPUS is enja or iwslt14, not $CORPUS" ;;
 esac

@@ -48,6 +48,14 @@ need() {
   "$PYTHON" "$RECIPES/corpus.py" need "${files[@]}"
 }
 
+# head_of SPLIT LINES LANGUAGE...: the first lines of a split, as $OUT/SPLIT-LINES.LANGUAGE.
+head_of() {
+  local language
+  for language in "${@:3}"; do
+    "$PYTHON" "$RECIPES/corpus.py" head "$DATA/$1.$language" "$2" "$OUT/$1-$2.$language"
+  done
+}
+
 # step OUTPUT COMMAND...: an nmtflex command, left out where its output is there (see step.py).
 step() { "$PYTHON" "$RECIPES/step.py" "$@"; }
 

@@ -3,18 +3,23 @@
 - ``corpus.py need FILE...``: each is there, plain or compressed; SHA256SUMS beside it is heeded.
 - ``corpus.py unpack ARCHIVE NAME FILE``: the member NAME of a tar archive becomes FILE.
 - ``corpus.py count FILE LINES``: FILE has so many lines, in plain text or gzip.
+- ``corpus.py head FILE LINES COPY``: the first lines of FILE, plain, gzip or xz, become COPY.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
+import lzma
 import os
 import shutil
 import sys
 import tarfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ENDINGS = ("", ".gz", ".xz", ".zst")
 CHUNK = 1 << 20
@@ -100,6 +105,28 @@ def count(file: Path, expected: int) -> None:
         )
 
 
+def head(file: Path, lines: int, copy: Path) -> None:
+    """Copy the first lines of a file; a copy that holds them already stays as it is.
+
+    Raises:
+        CorpusError: The file is damaged, or compressed with what the standard library cannot read.
+    """
+    if file.suffix == ".zst":
+        raise CorpusError(f"{file} is compressed with zstd; unpack it with: unzstd {file}")
+    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+    try:
+        with openers.get(file.suffix, open)(file, "rb") as source:
+            text = b"".join(itertools.islice(source, lines))
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        raise CorpusError(f"{file}: {error}; delete it to fetch it anew") from error
+    if copy.is_file() and copy.read_bytes() == text:
+        return
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    part = copy.with_name(copy.name + ".part")
+    part.write_bytes(text)
+    part.replace(copy)
+
+
 def main(task: str, *arguments: str) -> int:
     """Do one check; return the exit code."""
     try:
@@ -108,6 +135,8 @@ def main(task: str, *arguments: str) -> int:
                 check_sum(find(Path(name)))
         elif task == "unpack":
             unpack(Path(arguments[0]), arguments[1], Path(arguments[2]))
+        elif task == "head":
+            head(find(Path(arguments[0])), int(arguments[1]), Path(arguments[2]))
         else:
             count(find(Path(arguments[0])), int(arguments[1]))
     except CorpusError as error:

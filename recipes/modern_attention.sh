@@ -6,7 +6,8 @@
 #   DATA=path/to/kftt CORPUS=kftt recipes/modern_attention.sh
 #   DATA=... SCALE=small recipes/modern_attention.sh
 #
-#   CORPUS    iwslt14: German to English, tokenised and lower-cased, 8,000 joint BPE merges;
+#   CORPUS    iwslt14: German to English, tokenised and lower-cased, 8,000 joint BPE merges, the
+#             first 1,500 of the 7,283 validation pairs;
 #             kftt: English to Japanese, Moses and MeCab, 8,000 BPE merges a side, pairs of at most
 #             40 words
 #   SEEDS     of the trainings (1)
@@ -21,8 +22,9 @@ CORPUS=${CORPUS:-iwslt14} SEEDS=${SEEDS:-1} ROUNDS=${ROUNDS:-3}
 case $CORPUS in
   iwslt14)
     need {train,valid,test}.{de,en}
+    head_of valid 1500 de en
     length=16 tie=all
-    text=(--source-lang de --target-lang en --valid "$DATA/valid" --bpe 8000 --joint)
+    text=(--source-lang de --target-lang en --valid "$OUT/valid-1500" --bpe 8000 --joint)
     ;;
   kftt)
     need {train,dev,test}.{en,ja}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import lzma
 import tarfile
 from pathlib import Path
 
@@ -206,3 +207,29 @@ def test_wmt17_is_fetched(bash, mirror, tmp_path):
     done = bash(FOLDER / "wmt17.sh", PAIRS="en-fi", **settings)
     assert done.returncode == 1
     assert "preprocessed/fi-en/dev.tgz could not be fetched (curl's exit 37)" in done.stderr
+
+
+def test_the_first_lines(corpus):
+    lines = [f"line {number}\n".encode() for number in range(5)]
+    plain, packed, other = Path("a.en"), Path("b.en.gz"), Path("c.en.xz")
+    for path, opened in ((plain, open), (packed, gzip.open), (other, lzma.open)):
+        with opened(path, "wb") as file:
+            file.write(b"".join(lines))
+        name = path.name.split(".")[0]
+        assert corpus("head", f"{name}.en", "3", f"out/{name}.en") == ""
+        assert Path(f"out/{name}.en").read_bytes() == b"".join(lines[:3])
+    # What is made of a copy stays valid when the recipe runs again.
+    before = Path("out/a.en").stat().st_mtime_ns
+    corpus("head", "a.en", "3", "out/a.en")
+    assert Path("out/a.en").stat().st_mtime_ns == before
+    corpus("head", "a.en", "9", "out/a.en")
+    assert Path("out/a.en").read_bytes() == b"".join(lines)
+
+
+def test_the_first_lines_of_a_file_that_cannot_be_read(corpus):
+    Path("a.en.gz").write_bytes(gzip.compress(b"line\n" * 1000)[:-9])
+    assert "a.en.gz" in corpus("head", "a.en", "2000", "out")
+    Path("b.en.zst").touch()
+    assert "b.en.zst" in corpus("head", "b.en", "3", "out")
+    assert "c.en" in corpus("head", "c.en", "3", "out")
+    assert not Path("out").exists()
