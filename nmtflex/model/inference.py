@@ -5,6 +5,8 @@ Such a model gives the same translations faster, and cannot be trained or saved.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import nn
 
@@ -19,6 +21,7 @@ from nmtflex.layers.ssru import Ssru
 from nmtflex.model.decoders.layered import DecoderLayer, LayeredDecoder
 from nmtflex.model.encoders.transformer import TransformerEncoder
 from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.ops.dispatch import form
 from nmtflex.ops.linear.products import Packed
 from nmtflex.ops.torch_private import has_onednn
 
@@ -47,7 +50,9 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
         if isinstance(module, Product):
             _lay_out(module, module in quantized, model.autocast)
     if int8:
-        _fuse(model)
+        _fuse_sublayers(model)
+    if int8 or (kind == torch.float32 and form(model.device) == "cpu"):
+        _fuse_layers(model, int8)
     if model.autocast:
         _round(model)
 
@@ -83,16 +88,27 @@ def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
         product.fast = Packed(product.weight)
 
 
-def _fuse(model: Seq2Seq) -> None:
-    """Compute sublayers of residual layers in few passes."""
+def _fuse_layers(model: Seq2Seq, int8: bool) -> None:
+    """Compute all layers of a decoder in one call; in float32 for a few hypotheses only."""
+    decoders = [part for part in model.modules() if isinstance(part, LayeredDecoder)]
+    if not decoders:
+        return
+    # Imported only here: numba takes half a second.
+    from nmtflex.model.decoders.fused_layers import FusedLayers, suits
+    from nmtflex.ops.linear.stages import FEW
+
+    for decoder in decoders:
+        if suits(layers := decoder.all_layers()):
+            decoder.fast_layers = FusedLayers(layers, decoder.size, math.inf if int8 else FEW)
+
+
+def _fuse_sublayers(model: Seq2Seq) -> None:
+    """Compute sublayers in 8 bits in few passes."""
     from nmtflex.layers.int8 import Int8FeedForward, Int8Ssru
-    from nmtflex.model.decoders.int8_layers import Int8Layers, suits
 
     for layer in model.modules():
         if isinstance(layer, TransformerEncoder):
             layer.by_length = True
-        if isinstance(layer, LayeredDecoder) and suits(layer.all_layers()):
-            layer.fast_layers = Int8Layers(layer.all_layers(), layer.size)
         if isinstance(layer, Feeding) and layer.feed_forward is not None:
             layer.fast_feed = Int8FeedForward(layer.around_feed_forward, layer.feed_forward)
         if isinstance(layer, DecoderLayer) and isinstance(layer.mixer, Ssru):

@@ -88,6 +88,8 @@ def _steps(device: DeviceConfig) -> Iterator[WarmUpStep]:
     yield WarmUpStep("order of a large corpus", _sort)
     yield WarmUpStep("threads on a busy machine", partial(touch, np.zeros(64)))
     yield WarmUpStep("translation in 8 bits", partial(_translate, GlobalConfig(), device, True))
+    layers = partial(_translate, "global", device, True, decoder="ssru", **LAYERS)
+    yield WarmUpStep("translation in 8 bits: decoder ssru", layers)
 
 
 def _model(attention: AttentionConfig | str, device: DeviceConfig, **options: Any) -> Seq2Seq:

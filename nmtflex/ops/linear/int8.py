@@ -43,6 +43,10 @@ class Int8:
         whole, self.scales = quantized(array(weight))
         self.weight = torch.from_numpy(whole)
 
+    def move(self, weight: Tensor) -> None:
+        """Keep the same numbers elsewhere."""
+        self.weight = weight
+
     def __call__(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         """Return x W^T + b: [M, C] and [O] to [M, O]."""
         rows, own = quantized(array(x)), NOTHING if bias is None else array(bias)

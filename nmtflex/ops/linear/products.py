@@ -5,7 +5,8 @@ Legend: M rows, C units that come in, O units that go out.
 
 from __future__ import annotations
 
-from torch import Tensor
+import numpy as np
+from torch import Tensor, nn
 
 from nmtflex.ops.torch_private import has_onednn, onednn_layout, onednn_product
 
@@ -38,3 +39,24 @@ class Packed:
     def __call__(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         """Return x W^T + b: [M, C] and [O] to [M, O]."""
         return onednn_product(x, self.weight, bias)
+
+
+class Exact:
+    """x W^T in float32 inside compiled stages, as ``Int8`` is in 8 bits.
+
+    Args:
+        layer: Has the weight W, [O, C], which will not change.
+    """
+
+    def __init__(self, layer: nn.Linear) -> None:
+        self._layer = layer
+        self.scales = np.ones(layer.out_features, dtype=np.float32)  # of the columns
+
+    @property
+    def weight(self) -> Tensor:
+        """W."""
+        return self._layer.weight
+
+    def move(self, weight: Tensor) -> None:
+        """Keep the same numbers elsewhere."""
+        self._layer.weight = nn.Parameter(weight, requires_grad=False)

@@ -1,4 +1,4 @@
-"""Residual sublayers in 8 bits, stage by stage, compiled by numba.
+"""Residual sublayers stage by stage, in 8 bits or in float32, compiled by numba.
 
 A program is a list of stages. One call runs some of them for all rows, and each kind of stage
 stands in it once: a row's numbers are the same to the last bit, whether a call runs the whole
@@ -29,7 +29,7 @@ from nmtflex.ops.linear.int8_loops import (
 from nmtflex.ops.recurrent.ssru_loops import step
 
 # Kinds of stages, and the columns of a program that they read.
-QUANTIZE, PRODUCT, SSRU, ATTEND, RELU, ADD = range(6)
+ENTER, PRODUCT, SSRU, ATTEND, RELU, ADD = range(6)
 KIND, NORM, SCALES, BIAS, WEIGHT, OUT, IN, PLACE = range(8)
 NONE = -1  # no norm, or no bias
 
@@ -38,7 +38,7 @@ class Fixed(NamedTuple):
     """What does not change from call to call; a stage's columns say where its own part begins."""
 
     program: Whole  # [P, 8]
-    weights: Int8  # of all products, flat
+    weights: Int8 | Array  # of all products, flat
     numbers: Array  # scales of columns, biases and norms, flat
     epsilon: float  # of the norms
 
@@ -60,9 +60,9 @@ class Moving(NamedTuple):
     x: Array  # [M, D], the rows
     before: Array  # [L, M, D], states of L SSRUs
     after: Array  # [L, M, D], become the new states
-    whole: Int8  # [M, most that comes into a product], rows in 8 bits
+    entering: Int8 | Array  # [M, most that comes into a product], rows in the weights' format
     scales: Array  # [M], theirs
-    products: Int32  # [M, most that goes out of a product]
+    products: Int32 | Array  # [M, most that goes out of a product]
     weights: Array  # [K, h, M, S], become the weights of attention
 
 
@@ -77,7 +77,10 @@ def run_stages(
         for p in range(first, last):
             stage = fixed.program[p]
             if stage[KIND] == PRODUCT:
-                _multiply(fixed.weights, stage, moving, low, high)
+                if fixed.weights.itemsize == 1:  # known to the compiler
+                    _multiply(fixed.weights, stage, moving, low, high)
+                else:
+                    _multiply_exactly(fixed.weights, stage, moving, low, high)
             else:
                 for m in range(low, high):
                     _run(fixed, stage, source, moving, m, room[: stage[OUT]])
@@ -91,7 +94,7 @@ def _multiply(weights: Int8, stage: Whole, moving: Moving, low: int, high: int) 
         begin = stage[WEIGHT] + o * width
         weight = weights[begin : begin + width]
         for m in range(low, high):
-            row = moving.whole[m]
+            row = moving.entering[m]
             total = np.int32(0)
             for i in range(width):
                 total += np.int32(row[i]) * np.int32(weight[i])
@@ -99,10 +102,40 @@ def _multiply(weights: Int8, stage: Whole, moving: Moving, low: int, high: int) 
 
 
 @compiled(**SUMS)
+def _multiply_exactly(weights: Array, stage: Whole, moving: Moving, low: int, high: int) -> None:
+    """Multiply the rows ``low <= m < high`` by a weight in float32.
+
+    Four sums at a time: a single one waits for each addition to itself.
+    """
+    width, out = stage[IN], stage[OUT]
+    whole = out // 4 * 4
+    for o in range(0, whole, 4):
+        begin = stage[WEIGHT] + o * width
+        part = weights[begin : begin + 4 * width]
+        for m in range(low, high):
+            row, made = moving.entering[m], moving.products[m]
+            a = b = c = d = row.dtype.type(0)
+            for i in range(width):
+                a += row[i] * part[i]
+                b += row[i] * part[width + i]
+                c += row[i] * part[2 * width + i]
+                d += row[i] * part[3 * width + i]
+            made[o], made[o + 1], made[o + 2], made[o + 3] = a, b, c, d
+    for o in range(whole, out):
+        begin = stage[WEIGHT] + o * width
+        for m in range(low, high):
+            row = moving.entering[m]
+            total = row.dtype.type(0)
+            for i in range(width):
+                total += row[i] * weights[begin + i]
+            moving.products[m, o] = total
+
+
+@compiled(**SUMS)
 def _run(fixed: Fixed, stage: Whole, source: Source, moving: Moving, m: int, made: Array) -> None:
     """Run one stage for one row; ``made`` is room for what a product makes."""
     kind, x = stage[KIND], moving.x[m]
-    if kind == QUANTIZE:
+    if kind == ENTER:
         made[:] = x
     else:
         _read(fixed.numbers, stage, moving.products[m], moving.scales[m], made)
@@ -121,8 +154,8 @@ def _run(fixed: Fixed, stage: Whole, source: Source, moving: Moving, m: int, mad
     if stage[NORM] != NONE:
         norm = fixed.numbers[stage[NORM] : stage[NORM] + 2 * len(x)]
         normalize_row(made, norm, fixed.epsilon)
-    if kind in (QUANTIZE, ATTEND, RELU):
-        moving.scales[m] = quantize_row(made, moving.whole[m])
+    if kind in (ENTER, ATTEND, RELU):
+        moving.scales[m] = _enter(made, moving.entering[m])
 
 
 @compiled(**SUMS)
@@ -133,6 +166,15 @@ def _read(numbers: Array, stage: Whole, products: Int32, scale: float, made: Arr
     if stage[BIAS] != NONE:
         for j in range(stage[IN]):
             made[j] += numbers[stage[BIAS] + j]
+
+
+@compiled(**SUMS)
+def _enter(row: Array, entering: Int8 | Array) -> np.float32:
+    """Hand a row to a product; return its scale."""
+    if entering.itemsize == 1:
+        return quantize_row(row, entering)
+    entering[: len(row)] = row
+    return np.float32(1)
 
 
 @compiled(**SUMS)

@@ -1,25 +1,26 @@
-"""Residual sublayers in 8-bit integers, one after another, in as few calls as possible.
+"""Residual sublayers one after another, in as few calls as possible.
 
-For a few rows everything is one call, products included. For many rows the products are oneDNN's,
-and a call runs what lies between two of them. Both give the same numbers.
+For a few rows everything is one call, products included. For many rows in 8-bit integers the
+products are oneDNN's, and a call runs what lies between two of them; both give the same numbers.
 
 Legend as in ``stage_loops``.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from nmtflex.ops.linear import stage_loops
-from nmtflex.ops.linear.int8 import Array, Int8
+from nmtflex.ops.linear.int8 import Array, Int8, array
+from nmtflex.ops.linear.products import Exact
 from nmtflex.ops.linear.stage_loops import NONE, PRODUCT, Fixed, Moving, Source
 from nmtflex.ops.threads import run, run_rows
 from nmtflex.ops.torch_private import int8_product
 
-FEW = 4  # rows whose products are not worth a call
+FEW = 8  # rows whose products are not worth a call
 NOTHING = np.empty(0, np.float32)
 NO_KEYS = np.empty((0, 0, 0, 1), np.float32)
 NO_ROWS = np.empty(0, np.int64)
@@ -44,15 +45,15 @@ class Program:
     def __init__(self, size: int) -> None:
         self._size = size
         self._stages: list[list[int]] = []
-        self._products: list[tuple[int, Int8]] = []  # with the numbers of their stages
+        self._products: list[tuple[int, Int8 | Exact]] = []  # with the numbers of their stages
         self._numbers: list[Array] = []
         self._epsilon = 0.0
         self._scales = 0  # where those of the last product begin
         self._widest = size
         self._fixed: Fixed | None = None
 
-    def multiply(self, product: Int8) -> None:
-        """Multiply the rows in 8 bits by a weight; the next stage reads the products."""
+    def multiply(self, product: Int8 | Exact) -> None:
+        """Multiply the rows by a weight; the next stage reads the products."""
         begin = sum(one.weight.numel() for _, one in self._products)
         out, width = product.weight.shape
         self._scales = self._keep(product.scales)
@@ -89,12 +90,13 @@ class Program:
 
     def _finish(self) -> Fixed:
         """Lay everything out; the weights of the products become parts of one array."""
-        flat = np.concatenate([one.weight.numpy().ravel() for _, one in self._products])
+        flat = np.concatenate([array(one.weight).ravel() for _, one in self._products])
         begin = 0
-        for _, one in self._products:
-            end = begin + one.weight.numel()
-            one.weight = torch.from_numpy(flat[begin:end].reshape(one.weight.shape))
-            begin = end
+        with torch.inference_mode(False):
+            for _, one in self._products:
+                end = begin + one.weight.numel()
+                one.move(torch.from_numpy(flat[begin:end]).view(one.weight.shape))
+                begin = end
         numbers = np.concatenate(self._numbers).astype(np.float32)
         return Fixed(np.array(self._stages), flat, numbers, self._epsilon)
 
@@ -114,24 +116,24 @@ class Program:
 
     def _at_once(self, fixed: Fixed, before: Array, source: Source, done: Done) -> None:
         """Run all stages in one call."""
-        rows = len(done.x)
-        whole = np.empty((rows, self._widest), np.int8)
-        products = np.empty((rows, self._widest), np.int32)
+        rows, int8 = len(done.x), fixed.weights.dtype == np.int8
+        entering: Any = np.empty((rows, self._widest), fixed.weights.dtype)
+        products: Any = np.empty((rows, self._widest), np.int32 if int8 else np.float32)
         scales = np.empty(rows, np.float32)
-        moving = Moving(done.x, before, done.after, whole, scales, products, done.weights)
+        moving = Moving(done.x, before, done.after, entering, scales, products, done.weights)
         end, shares = len(fixed.program), np.array((0, rows))
         run(stage_loops.run_stages, 1, fixed, 0, end, source, moving, shares)
 
     def _by_parts(self, fixed: Fixed, before: Array, source: Source, done: Done) -> None:
-        """Run what lies between products, and the products by themselves."""
+        """Run what lies between products in 8 bits, and the products by themselves."""
         rows, first = len(done.x), 0
         scales = np.empty(rows, np.float32)
         products = np.empty((rows, 0), np.int32)
         for last, product in [*self._products, (len(fixed.program), None)]:
             width = 0 if product is None else product.weight.shape[1]
-            whole = np.empty((rows, width), np.int8)
-            moving = Moving(done.x, before, done.after, whole, scales, products, done.weights)
+            entering = np.empty((rows, width), np.int8)
+            moving = Moving(done.x, before, done.after, entering, scales, products, done.weights)
             run_rows(stage_loops.run_stages, rows, done.x.size, fixed, first, last, source, moving)
             if product is not None:
-                products = int8_product(torch.from_numpy(whole), product.weight).numpy()
+                products = int8_product(torch.from_numpy(entering), product.weight).numpy()
             first = last + 1

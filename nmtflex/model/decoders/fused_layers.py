@@ -1,12 +1,13 @@
-"""All layers of a layered decoder in 8-bit integers, a step of a few hypotheses in one call.
+"""All layers of a layered decoder, a step of a few hypotheses in one call.
 
-For SSRU layers with global attention, or none. Legend: N hypotheses, D units, h heads, S source
-positions.
+For SSRU layers with global attention, or none, in 8 bits or in float32. Legend: N hypotheses, D
+units, h heads, S source positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -16,23 +17,51 @@ from torch import Tensor, nn
 from nmtflex.attention import Glimpse, GlobalAttention, Heads, State, Trace
 from nmtflex.attention.heads import HeadMemory
 from nmtflex.attention.scores import DotScore
-from nmtflex.layers.int8 import Sublayers
 from nmtflex.layers.ssru import Ssru
+from nmtflex.layers.sublayers import Sublayers
 from nmtflex.model.decoders.layered import DecoderLayer
 from nmtflex.ops.linear.int8 import array
 from nmtflex.ops.linear.stage_loops import ATTEND, Source
 
 
-class Int8Layers(Sublayers):
-    """The layers of a decoder, whose products are in 8 bits and will not change.
+class FusedSource:
+    """What a batch's steps attend to, laid out for ``FusedLayers`` when it is first needed.
+
+    Args:
+        memories: Of the attending layers.
+        heads: h.
+        scale: Of the scores.
+    """
+
+    def __init__(self, memories: Sequence[HeadMemory], heads: int, scale: float) -> None:
+        self._memories, self._heads, self._scale = memories, heads, scale
+
+    @cached_property
+    def arrays(self) -> Source:
+        """All layers' keys and values, one after another."""
+        sources = [memory.inner for memory in self._memories]
+        return Source(
+            np.stack([array(source.keys) for source in sources]),
+            np.stack([array(source.values) for source in sources]),
+            array(sources[0].lengths),
+            np.arange(self._memories[0].sentences),
+            self._heads,
+            self._scale,
+        )
+
+
+class FusedLayers(Sublayers):
+    """The layers of a decoder, whose weights will not change.
 
     Args:
         layers: From the bottom; see ``suits``.
         size: D.
+        most_rows: Hypotheses of a step at most; for more, one sublayer after another is faster.
     """
 
-    def __init__(self, layers: Sequence[DecoderLayer], size: int) -> None:
+    def __init__(self, layers: Sequence[DecoderLayer], size: int, most_rows: float) -> None:
         super().__init__(size)
+        self.most_rows = most_rows
         attending = 0
         for place, layer in enumerate(layers):
             if isinstance(layer.mixer, Ssru):
@@ -45,34 +74,31 @@ class Int8Layers(Sublayers):
             if layer.feed_forward is not None:
                 self.feed(layer.around_feed_forward, layer.feed_forward)
 
-    def prepare(self, memories: Sequence[HeadMemory]) -> Source:
-        """Lay out what a batch's steps attend to, of the memories of the attending layers."""
-        sources = [memory.inner for memory in memories]
-        return Source(
-            np.stack([array(source.keys) for source in sources]),
-            np.stack([array(source.values) for source in sources]),
-            array(sources[0].lengths),
-            np.arange(memories[0].sentences),
-            self._heads,
-            self._scale,
-        )
+    def prepare(self, memories: Sequence[HeadMemory]) -> FusedSource:
+        """Return what a batch's steps attend to, of the memories of the attending layers."""
+        return FusedSource(memories, self._heads, self._scale)
 
     def __call__(
-        self, x: Tensor, states: Sequence[State], source: Source, rows: Tensor | None, trace: bool
+        self,
+        x: Tensor,
+        states: Sequence[State],
+        batch: FusedSource,
+        rows: Tensor | None,
+        trace: bool,
     ) -> tuple[Tensor, State, list[Glimpse]]:
         """Advance all layers by one step.
 
         Args:
             x: [N, D], what the first layer reads.
             states: Of the SSRUs, each [N, D].
-            source: From ``prepare``.
+            batch: From ``prepare``.
             rows: [N], the sentence of each hypothesis; None: one each.
             trace: Whether to return what was attended to.
 
         Returns:
             Output [N, D], the new states, and a trace for each attending layer if asked for.
         """
-        before = np.stack([array(part) for (part,) in states])
+        before, source = np.stack([array(part) for (part,) in states]), batch.arrays
         if rows is not None:
             source = source._replace(rows=array(rows))
         done = self.program.run(array(x), before, source)

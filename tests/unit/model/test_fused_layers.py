@@ -1,4 +1,4 @@
-"""All layers of a decoder in 8 bits in one call, and what may not depend on the rest of a batch."""
+"""All layers of a decoder in one call, and what may not depend on the rest of a batch."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from nmtflex.decoding.search import beam_search
 from nmtflex.model.build import build_model
 from nmtflex.model.decoders.layered import LayeredDecoder
 from nmtflex.model.inference import make_ready
+from nmtflex.ops.linear.stages import FEW
 
 LENGTHS = [7, 7, 6, 3, 3, 1]
-ROWS = torch.tensor([0, 0, 1, 2, 2, 2, 3, 5, 5])
+DOT = GlobalConfig(score="dot")
+ROWS = torch.tensor([0, 0, 1, 2, 2, 2, 3, 5, 5])  # more than FEW
 
 
-def build(**options):
+def build(int8=True, **options):
     torch.manual_seed(9)
     sizes = {"embedding_size": 16, "encoder_size": 16, "encoder_ffn": 24, "decoder_ffn": 24}
     kinds = {"encoder": "transformer", "decoder": "ssru", "encoder_layers": 2, "decoder_layers": 2}
     heads = {"encoder_heads": 2, "decoder_heads": 4}
-    config = ModelConfig.from_flat(
-        **(sizes | kinds | heads | {"attention": GlobalConfig()} | options)
-    )
+    config = ModelConfig.from_flat(**(sizes | kinds | heads | {"attention": DOT} | options))
     model = build_model(config, 40, 40, 10).eval()
-    make_ready(model, int8=True)
+    make_ready(model, int8)
     return model
 
 
@@ -45,14 +45,22 @@ def near(found, expected):
     assert away.max() < 0.05 * expected.abs().max()
 
 
+def close(found, expected):
+    """The numbers are equal up to the rounding of float32."""
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("options", [
     {}, {"pre_norm": True}, {"decoder_ffn": 0}, {"attending_layers": "2"}, {"decoder_layers": 3},
+    {"decoder_ffn": 27},
 ], ids=str)  # fmt: skip
-@pytest.mark.parametrize("count", [2, 9])
+@pytest.mark.parametrize("count", [2, FEW, FEW + 1])
+@pytest.mark.parametrize(("int8", "alike"), [(True, near), (False, close)])
 @torch.inference_mode()
-def test_a_step_is_that_of_the_sublayers_one_by_one(options, count):
-    model = build(**options)
+def test_a_step_is_that_of_the_sublayers_one_by_one(options, count, int8, alike):
+    model = build(int8, **options)
     decoder = decoder_of(model)
+    assert decoder.fast_layers is not None
     memory, state = model.encode(*batch())
     rows = ROWS[:count]
     tokens = torch.arange(4, 4 + count)
@@ -62,12 +70,25 @@ def test_a_step_is_that_of_the_sublayers_one_by_one(options, count):
         layers, decoder.fast_layers = decoder.fast_layers, None
         slow = model.step(memory, rows, state, tokens, True)
         decoder.fast_layers = layers
-        near(fast.output, slow.output)
+        alike(fast.output, slow.output)
         for found, expected in zip(fast.state, slow.state, strict=True):
-            near(found.double(), expected.double())
-        near(fast.trace.weights, slow.trace.weights)
+            alike(found.double(), expected.double())
+        alike(fast.trace.weights, slow.trace.weights)
         assert torch.equal(fast.trace.computed, slow.trace.computed)
         state = fast.state
+
+
+@torch.inference_mode()
+def test_weights_are_not_held_twice():
+    model = build(int8=False)
+    decoder = decoder_of(model)
+    inner = decoder.all_layers()[0].feed_forward.inner
+    before = inner.weight.detach().clone()
+    memory, state = model.encode(*batch())
+    model.step(memory, None, state, torch.arange(4, 10))
+    assert torch.equal(inner.weight, before)
+    flat = decoder.fast_layers.program._fixed.weights
+    assert flat.ctypes.data <= inner.weight.data_ptr() < flat.ctypes.data + flat.nbytes
 
 
 @torch.inference_mode()
@@ -94,10 +115,23 @@ def test_no_bit_of_a_source_depends_on_the_sentences_beside():
         assert torch.equal(alone[0], together[row, :length])
 
 
+@pytest.mark.parametrize("options", [
+    {"attention": GlobalConfig()}, {"attention": FlexibleConfig()}, {"decoder": "transformer"},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("int8", [True, False])
+def test_other_layers_are_not_fused(options, int8):
+    assert decoder_of(build(int8, **options)).fast_layers is None
+
+
+def test_the_reference_is_not_fused(monkeypatch):
+    monkeypatch.setenv("NMTFLEX_KERNELS", "reference")
+    assert decoder_of(build(int8=False)).fast_layers is None
+
+
 @pytest.mark.parametrize("kind", ["ssru", "transformer"])
-@pytest.mark.parametrize("attention", [GlobalConfig(), FlexibleConfig()], ids=str)
+@pytest.mark.parametrize("attention", [DOT, GlobalConfig(), FlexibleConfig()], ids=str)
 @pytest.mark.parametrize("beam", [1, 4])
-def test_a_translation_is_the_same_in_any_batch(kind, attention, beam):
+def test_a_translation_in_8_bits_is_the_same_in_any_batch(kind, attention, beam):
     model = build(decoder=kind, attention=attention)
     source, _ = batch()
     ids = [row[:length].tolist() for row, length in zip(source, LENGTHS, strict=True)]
