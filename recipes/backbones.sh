@@ -10,7 +10,7 @@
 #             iwslt14: German to English, tokenised and lower-cased, 8,000 joint BPE merges, the
 #             first 1,500 of the 7,283 validation pairs
 #   SEEDS     of the trainings (1)
-#   LENGTH    epochs (enja 12, iwslt14 16)
+#   LENGTH    epochs (enja 8, iwslt14 10)
 #   ROUNDS    of the decoding benchmark (3)
 #
 # DATA holds the files that small_parallel_en_ja.sh and iwslt14_de_en.sh name.
@@ -22,13 +22,13 @@ CORPUS=${CORPUS:-enja} SEEDS=${SEEDS:-1} ROUNDS=${ROUNDS:-3}
 case $CORPUS in
   enja)
     need {train,dev,test}.{en,ja}
-    length=12 tie=target
+    length=8 tie=target dropout=0.3 batch=2048
     text=(--source-lang en --target-lang ja --valid "$DATA/dev" --min-frequency 2)
     ;;
   iwslt14)
     need {train,valid,test}.{de,en}
     head_of valid 1500 de en
-    length=16 tie=all
+    length=10 tie=all dropout=0.2 batch=1024
     text=(--source-lang de --target-lang en --valid "$OUT/valid-1500" --bpe 8000 --joint)
     ;;
   *) stop "CORPUS is enja or iwslt14, not $CORPUS" ;;
@@ -65,7 +65,7 @@ for backbone in $backbones; do
     run=$name-$backbone-$seed
     train "$run" $name.prepared --attention global "${encoder[@]}" "${decoder[@]}" \
       --embedding-size $units --encoder-size $units --decoder-size $units --tie-embeddings $tie \
-      --dropout 0.3 --label-smoothing 0.1 --batch-tokens 2048 --adam-beta2 0.98 --clip 1 \
+      --dropout $dropout --label-smoothing 0.1 --batch-tokens $batch --adam-beta2 0.98 --clip 1 \
       --schedule cosine --warmup 500 $(epochs $length) --dtype $FAST --valid-beam 1 --seed "$seed"
     score "$run.test" "$run" --split test --beam 5 --ribes
     names+=" $run.test"

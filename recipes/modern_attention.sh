@@ -11,7 +11,7 @@
 #             kftt: English to Japanese, Moses and MeCab, 8,000 BPE merges a side, pairs of at most
 #             40 words
 #   SEEDS     of the trainings (1)
-#   LENGTH    epochs (iwslt14 16, kftt 10)
+#   LENGTH    epochs (iwslt14 10, kftt 5)
 #   ROUNDS    of the decoding benchmark (3)
 #
 # DATA holds the files that iwslt14_de_en.sh and kftt_en_ja.sh name.
@@ -23,12 +23,12 @@ case $CORPUS in
   iwslt14)
     need {train,valid,test}.{de,en}
     head_of valid 1500 de en
-    length=16 tie=all
+    length=10 tie=all
     text=(--source-lang de --target-lang en --valid "$OUT/valid-1500" --bpe 8000 --joint)
     ;;
   kftt)
     need {train,dev,test}.{en,ja}
-    length=10 tie=target
+    length=5 tie=target
     text=(--source-lang en --target-lang ja --valid "$DATA/dev" --source-tokenizer moses
       --target-tokenizer mecab --bpe 8000 --max-length 40)
     ;;
@@ -67,7 +67,7 @@ for attention in global local-p flexible memory; do
       --encoder transformer --encoder-layers 4 --encoder-heads 4 --encoder-ffn $((2 * units)) \
       --decoder ssru --decoder-layers 2 --decoder-heads 4 --decoder-ffn $((2 * units)) --pre-norm \
       --embedding-size $units --encoder-size $units --decoder-size $units --tie-embeddings $tie \
-      --dropout 0.3 --label-smoothing 0.1 --batch-tokens 2048 --lr 2e-3 --adam-beta2 0.98 --clip 1 \
+      --dropout 0.2 --label-smoothing 0.1 --batch-tokens 1024 --lr 2e-3 --adam-beta2 0.98 --clip 1 \
       --schedule cosine --warmup 500 $(epochs $length) --dtype $FAST --valid-beam 1 --seed "$seed"
     score "$run.test" "$run" --split test --beam 5 --ribes
   done
