@@ -5,8 +5,6 @@ Such a model gives the same translations faster, and cannot be trained or saved.
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import nn
 
@@ -52,7 +50,7 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
     if int8:
         _fuse_sublayers(model)
     if int8 or (kind == torch.float32 and form(model.device) == "cpu"):
-        _fuse_layers(model, int8)
+        _fuse_layers(model)
     if model.autocast:
         _round(model)
 
@@ -88,18 +86,17 @@ def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
         product.fast = Packed(product.weight)
 
 
-def _fuse_layers(model: Seq2Seq, int8: bool) -> None:
-    """Compute all layers of a decoder in one call; in float32 for a few hypotheses only."""
+def _fuse_layers(model: Seq2Seq) -> None:
+    """Compute all layers of a decoder in one call."""
     decoders = [part for part in model.modules() if isinstance(part, LayeredDecoder)]
     if not decoders:
         return
     # Imported only here: numba takes half a second.
     from nmtflex.model.decoders.fused_layers import FusedLayers, suits
-    from nmtflex.ops.linear.stages import FEW
 
     for decoder in decoders:
         if suits(layers := decoder.all_layers()):
-            decoder.fast_layers = FusedLayers(layers, decoder.size, math.inf if int8 else FEW)
+            decoder.fast_layers = FusedLayers(layers, decoder.size)
 
 
 def _fuse_sublayers(model: Seq2Seq) -> None:

@@ -56,12 +56,10 @@ class FusedLayers(Sublayers):
     Args:
         layers: From the bottom; see ``suits``.
         size: D.
-        most_rows: Hypotheses of a step at most; for more, one sublayer after another is faster.
     """
 
-    def __init__(self, layers: Sequence[DecoderLayer], size: int, most_rows: float) -> None:
+    def __init__(self, layers: Sequence[DecoderLayer], size: int) -> None:
         super().__init__(size)
-        self.most_rows = most_rows
         attending = 0
         for place, layer in enumerate(layers):
             if isinstance(layer.mixer, Ssru):
@@ -73,6 +71,7 @@ class FusedLayers(Sublayers):
                 attending += 1
             if layer.feed_forward is not None:
                 self.feed(layer.around_feed_forward, layer.feed_forward)
+        self.most_rows = self.program.most_rows
 
     def prepare(self, memories: Sequence[HeadMemory]) -> FusedSource:
         """Return what a batch's steps attend to, of the memories of the attending layers."""

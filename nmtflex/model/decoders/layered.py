@@ -32,7 +32,7 @@ Mixer = Ssru | CausalSelfAttention  # what lets a step see the steps before
 class FastLayers(Protocol):
     """A faster way to advance all layers by a step of a few hypotheses."""
 
-    most_rows: float  # hypotheses at most
+    most_rows: float  # hypotheses at most; for more, one sublayer after another is faster
 
     def prepare(self, memories: Sequence[Any]) -> Any:
         """Lay out a batch's source, of the memories of the attending layers."""

@@ -1,13 +1,15 @@
 """Residual sublayers one after another, in as few calls as possible.
 
-For a few rows everything is one call, products included. For many rows in 8-bit integers the
-products are oneDNN's, and a call runs what lies between two of them; both give the same numbers.
+For a few rows everything is one call, products included, and in float32 always. For many rows in
+8-bit integers the products are oneDNN's, and a call runs what lies between two of them; both give
+the same numbers.
 
 Legend as in ``stage_loops``.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +19,12 @@ from nmtflex.ops.linear import stage_loops
 from nmtflex.ops.linear.int8 import Array, Int8, array
 from nmtflex.ops.linear.products import Exact
 from nmtflex.ops.linear.stage_loops import NONE, PRODUCT, Fixed, Moving, Source
-from nmtflex.ops.threads import run, run_rows
+from nmtflex.ops.threads import run_rows
 from nmtflex.ops.torch_private import int8_product
 
 FEW = 8  # rows whose products are not worth a call
+# Multiplications in float32 that take less time at once than the calls of single products.
+MULTIPLICATIONS = 1 << 25
 NOTHING = np.empty(0, np.float32)
 NO_KEYS = np.empty((0, 0, 0, 1), np.float32)
 NO_ROWS = np.empty(0, np.int64)
@@ -82,6 +86,13 @@ class Program:
         out = self._stages[-1][stage_loops.OUT] if after else self._size
         self._stages.append([kind, at, self._scales, own, 0, out, len(bias), place])
 
+    @property
+    def most_rows(self) -> float:
+        """How many rows at most are faster here than product by product."""
+        if all(isinstance(one, Int8) for _, one in self._products):
+            return math.inf
+        return max(FEW, MULTIPLICATIONS // sum(one.weight.numel() for _, one in self._products))
+
     def _keep(self, numbers: Array) -> int:
         """Keep numbers; return where they begin."""
         begin = sum(map(len, self._numbers))
@@ -111,7 +122,8 @@ class Program:
         fixed = self._fixed = self._fixed or self._finish()
         shape = len(source.keys), source.heads, len(x), source.keys.shape[2]
         done = Done(x.copy(), np.empty_like(before), np.empty(shape, np.float32))
-        (self._at_once if len(x) <= FEW else self._by_parts)(fixed, before, source, done)
+        at_once = len(x) <= FEW or fixed.weights.dtype != np.int8
+        (self._at_once if at_once else self._by_parts)(fixed, before, source, done)
         return done
 
     def _at_once(self, fixed: Fixed, before: Array, source: Source, done: Done) -> None:
@@ -121,8 +133,8 @@ class Program:
         products: Any = np.empty((rows, self._widest), np.int32 if int8 else np.float32)
         scales = np.empty(rows, np.float32)
         moving = Moving(done.x, before, done.after, entering, scales, products, done.weights)
-        end, shares = len(fixed.program), np.array((0, rows))
-        run(stage_loops.run_stages, 1, fixed, 0, end, source, moving, shares)
+        end, units = len(fixed.program), rows * len(fixed.weights)
+        run_rows(stage_loops.run_stages, rows, units, fixed, 0, end, source, moving)
 
     def _by_parts(self, fixed: Fixed, before: Array, source: Source, done: Done) -> None:
         """Run what lies between products in 8 bits, and the products by themselves."""

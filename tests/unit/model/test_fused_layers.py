@@ -10,7 +10,8 @@ from nmtflex.decoding.search import beam_search
 from nmtflex.model.build import build_model
 from nmtflex.model.decoders.layered import LayeredDecoder
 from nmtflex.model.inference import make_ready
-from nmtflex.ops.linear.stages import FEW
+from nmtflex.ops import threads
+from nmtflex.ops.linear.stages import FEW, MULTIPLICATIONS
 
 LENGTHS = [7, 7, 6, 3, 3, 1]
 DOT = GlobalConfig(score="dot")
@@ -76,6 +77,42 @@ def test_a_step_is_that_of_the_sublayers_one_by_one(options, count, int8, alike)
         alike(fast.trace.weights, slow.trace.weights)
         assert torch.equal(fast.trace.computed, slow.trace.computed)
         state = fast.state
+
+
+@torch.inference_mode()
+def test_many_hypotheses_in_float32_take_the_sublayers():
+    decoder = decoder_of(model := build(int8=False))
+    products = sum(
+        layer.mixer.joint.weight.numel()
+        + layer.attention.query.weight.numel()
+        + layer.attention.output.weight.numel()
+        + layer.feed_forward.inner.weight.numel()
+        + layer.feed_forward.outer.weight.numel()
+        for layer in decoder.all_layers()
+    )
+    layers = decoder.fast_layers
+    assert layers.most_rows == MULTIPLICATIONS // products
+    memory, state = model.encode(*batch())
+    tokens = torch.arange(4, 10)
+    layers.most_rows = len(tokens) - 1
+    found = model.step(memory, None, state, tokens)
+    decoder.fast_layers = None
+    assert torch.equal(found.output, model.step(memory, None, state, tokens).output)
+
+
+@pytest.mark.parametrize("int8", [True, False])
+@torch.inference_mode()
+def test_threads_change_no_bit(int8, monkeypatch):
+    monkeypatch.setattr(threads, "GRAIN", 1)
+    model = build(int8)
+    memory, state = model.encode(*batch())
+    outputs = []
+    before = torch.get_num_threads()
+    for count in (1, 2):
+        torch.set_num_threads(count)
+        outputs.append(model.step(memory, None, state, torch.arange(4, 10)).output)
+    torch.set_num_threads(before)
+    assert torch.equal(*outputs)
 
 
 @torch.inference_mode()
