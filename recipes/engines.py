@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import sacrebleu
 
-import nmtflex
+from nmtflex.text.pipeline import SidePipeline, TextPipeline
 
 HERE = Path(__file__).parent
 
@@ -35,20 +35,19 @@ class System(NamedTuple):
     python: str
     engine: str  # of time_engine.py
     model: Path
-    run: Path  # whose weights they are
 
 
 class Text(NamedTuple):
     """The test data of a run."""
 
-    pipeline: nmtflex.Translator
+    target: SidePipeline
     words: int  # of the source
     references: list[str]
 
     def restored(self, lines: list[str]) -> list[str]:
         """Turn lines of subwords into text."""
-        side = self.pipeline.pipeline.target
-        return [side.decode(side.vocabulary.ids(line.split())) for line in lines]
+        ids = self.target.vocabulary.ids
+        return [self.target.decode(ids(line.split())) for line in lines]
 
 
 def call(*command: object) -> str:
@@ -65,23 +64,23 @@ def call(*command: object) -> str:
 
 def read(run: Path, folder: Path) -> Text:
     """Return a run's test data, and write its source as subwords."""
-    opened = nmtflex.load(run, device="cpu")
+    pipeline = TextPipeline.load(run / "pipeline")
     lines = (run / "raw" / "test.source.txt").read_text(encoding="utf-8").splitlines()
     references = (run / "raw" / "test.target.txt").read_text(encoding="utf-8").splitlines()
-    side = opened.pipeline.source
+    side = pipeline.source
     subwords = [" ".join(map(side.vocabulary.token, side.encode(line))) for line in lines]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "source").write_text("".join(f"{line}\n" for line in subwords), encoding="utf-8")
-    return Text(opened, sum(len(list(side.words(line))) for line in lines), references)
+    return Text(pipeline.target, sum(len(list(side.words(line))) for line in lines), references)
 
 
 def with_ssru(run: Path, folder: Path, marian: str) -> list[System]:
     """Return nmtflex and Marian with a run's weights, in float32 and in 8 bits."""
     call(sys.executable, HERE / "to_marian.py", run, folder)
     systems = [
-        System("nmtflex", sys.executable, "nmtflex-as-marian", run, run),
-        System("nmtflex, 8 bits", sys.executable, "nmtflex-as-marian-int8", run, run),
-        System("Marian", marian, "marian", folder / "model.npz", run),
+        System("nmtflex", sys.executable, "nmtflex-as-marian", run),
+        System("nmtflex, 8 bits", sys.executable, "nmtflex-as-marian-int8", run),
+        System("Marian", marian, "marian", folder / "model.npz"),
     ]
     for name in ("intgemm8", "packed8avx512"):
         model, program = folder / f"{name}.bin", "import pymarian; pymarian.main()"
@@ -89,19 +88,19 @@ def with_ssru(run: Path, folder: Path, marian: str) -> list[System]:
             marian, "-c", program, "convert", "-f", folder / "model.npz", "-t", model,
             "--gemm-type", name,
         )  # fmt: skip
-        systems.append(System(f"Marian, 8 bits ({name})", marian, "marian", model, run))
+        systems.append(System(f"Marian, 8 bits ({name})", marian, "marian", model))
     return systems
 
 
 def with_transformer(run: Path, folder: Path, ctranslate2: str) -> list[System]:
     """Return nmtflex and CTranslate2 with a run's weights, in float32 and in 8 bits."""
     systems = [
-        System("nmtflex", sys.executable, "nmtflex", run, run),
-        System("nmtflex, 8 bits", sys.executable, "nmtflex-int8", run, run),
+        System("nmtflex", sys.executable, "nmtflex", run),
+        System("nmtflex, 8 bits", sys.executable, "nmtflex-int8", run),
     ]
     for label, name in (("CTranslate2", "float32"), ("CTranslate2, 8 bits", "int8")):
         call(ctranslate2, HERE / "to_ctranslate2.py", run, folder / name, name)
-        systems.append(System(label, ctranslate2, "ctranslate2", folder / name, run))
+        systems.append(System(label, ctranslate2, "ctranslate2", folder / name))
     return systems
 
 

@@ -31,6 +31,12 @@ def sentences(prepared: Path, split: str, side: dict[str, Any], words: list[str]
         )
 
 
+def marian_vocabulary(words: list[str]) -> str:
+    """Return Marian's file of a vocabulary, whose special symbols come first."""
+    listed = enumerate(["</s>", "<unk>", *words])
+    return "".join(f"{json.dumps(word)}: {number}\n" for number, word in listed)
+
+
 def main() -> None:
     """Write text and vocabularies."""
     prepared, out = map(Path, sys.argv[1:])
@@ -50,9 +56,7 @@ def main() -> None:
         sys.exit(f"{prepared}: source and target have vocabularies of their own")
     fairseq = "".join(f"{word} {count}\n" for word, count in counts)
     (out / "dict.txt").write_text(fairseq, encoding="utf-8")
-    marian = {"</s>": 0, "<unk>": 1} | {word: place + 2 for place, word in enumerate(words)}
-    listed = "".join(f"{json.dumps(word)}: {number}\n" for word, number in marian.items())
-    (out / "vocabulary.yml").write_text(listed, encoding="utf-8")
+    (out / "vocabulary.yml").write_text(marian_vocabulary(words), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
-SPECIALS = 4  # ids before the first subword: padding, unknown, begin, end
-END = 3
+END = 3  # id of the end of a sentence
 
 
 class Run(NamedTuple):

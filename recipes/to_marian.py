@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_weights import END, SPECIALS, Array, Run, read
+from prepared_text import SPECIALS, marian_vocabulary
+from run_weights import END, Array, Run, read
 
 VERSION = "v1.12.31"
 
@@ -118,9 +119,7 @@ def write(path: Path, out: Path) -> None:
         name: np.ascontiguousarray(array, "f4") for name, array in Arrays(run).items()
     }
     np.savez(out / "model.npz", **model | {"special:model.yml": np.frombuffer(text, "i1")})
-    words = ["</s>", "<unk>", *run.subwords]
-    listed = "".join(f"{json.dumps(word)}: {number}\n" for number, word in enumerate(words))
-    (out / "vocabulary.yml").write_text(listed, encoding="utf-8")
+    (out / "vocabulary.yml").write_text(marian_vocabulary(run.subwords), encoding="utf-8")
 
 
 if __name__ == "__main__":

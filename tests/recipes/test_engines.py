@@ -27,7 +27,7 @@ def recipes(monkeypatch):
     """The scripts import each other."""
     monkeypatch.syspath_prepend(str(RECIPES))
     yield
-    for name in ("run_weights", "to_marian", "as_marian"):
+    for name in ("run_weights", "prepared_text", "to_marian", "as_marian"):
         sys.modules.pop(name, None)
 
 
