@@ -13,7 +13,8 @@ from nmtflex.layers.feed_forward import FeedForward
 from nmtflex.layers.residual import Residual
 from nmtflex.layers.ssru import Ssru, State
 from nmtflex.layers.sublayers import Sublayers
-from nmtflex.ops.linear.int8 import Array, array
+from nmtflex.ops.linear.packed import Array, array
+from nmtflex.ops.linear.stages import Past
 
 
 class Int8FeedForward(Sublayers):
@@ -31,7 +32,7 @@ class Int8FeedForward(Sublayers):
     def __call__(self, x: Tensor) -> Tensor:
         """Return the result [.., D] of x [.., D]."""
         rows = array(x.flatten(0, -2))
-        return torch.from_numpy(self.program.run(rows, _no_states(rows)).x).view(x.shape)
+        return torch.from_numpy(self.program.run(rows, _nothing(rows)).x).view(x.shape)
 
 
 class Int8Ssru(Sublayers):
@@ -48,9 +49,9 @@ class Int8Ssru(Sublayers):
 
     def __call__(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Advance by one step: [N, D] to [N, D], and the new state."""
-        done = self.program.run(array(x), array(state[0])[None])
+        done = self.program.run(array(x), Past(array(state[0])[None]))
         return torch.from_numpy(done.x), (torch.from_numpy(done.after[0]),)
 
 
-def _no_states(rows: Array) -> Array:
-    return np.empty((0, *rows.shape), rows.dtype)
+def _nothing(rows: Array) -> Past:
+    return Past(np.empty((0, *rows.shape), rows.dtype))

@@ -70,15 +70,18 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
         """Attend within each sentence: [M, D] to [M, D]."""
-        projections = _attended(self.inputs(x))
+        return self.output(self.contexts(_attended(self.inputs(x)), layout))
+
+    def contexts(self, projections: Tensor, layout: Layout) -> Tensor:
+        """Return contexts [M, D] of queries, keys and values [M, 3 D]."""
         if layout.runs:
-            return self.output(self._by_length(projections, layout.runs))
+            return self._by_length(projections, layout.runs)
         together = layout.spread(projections)
         q, k, v = (self._split(part) for part in together.chunk(3, dim=2))
-        return self.output(layout.collect(self._attend(q, k, v, layout.mask)))
+        return layout.collect(self._attend(q, k, v, layout.mask))
 
     def _by_length(self, projections: Tensor, runs: Sequence[Run]) -> Tensor:
-        """Return contexts [M, D] of queries, keys and values [M, 3 D]."""
+        """Return contexts, each run of sentences by itself; see ``contexts``."""
         parts = torch.split(projections, [run.sentences * run.length for run in runs])
         found = []
         for run, part in zip(runs, parts, strict=True):

@@ -7,10 +7,10 @@ from torch import nn
 from nmtflex.layers.feed_forward import FeedForward
 from nmtflex.layers.linear import Product
 from nmtflex.layers.residual import Residual
+from nmtflex.layers.self_attention import SelfAttention
 from nmtflex.layers.ssru import Ssru
-from nmtflex.ops.linear.int8 import Int8, array
-from nmtflex.ops.linear.products import Exact
-from nmtflex.ops.linear.stage_loops import ADD, ENTER, RELU, SSRU
+from nmtflex.ops.linear.packed import Packed, array
+from nmtflex.ops.linear.stage_loops import ADD, ENTER, KEEP, RELU, SELF, SSRU, TAKE
 from nmtflex.ops.linear.stages import Program
 
 
@@ -35,6 +35,20 @@ class Sublayers:
         self.program.multiply(multiplier(layer.joint))
         self.program.then(SSRU, after(around), array(layer.bias), place)
 
+    def look_back(self, around: Residual, layer: SelfAttention, place: int) -> None:
+        """Add a sublayer of masked self-attention, whose cache is at ``place`` among the caches."""
+        self.enter(around, layer.inputs, SELF, place)
+        self.leave(around, layer.output)
+
+    def project(self, around: Residual, layer: SelfAttention) -> None:
+        """Add the first half of a sublayer of self-attention, whose product is kept."""
+        self.enter(around, layer.inputs, KEEP)
+
+    def resume(self, around: Residual, layer: SelfAttention) -> None:
+        """Add its second half, which takes the contexts."""
+        self.program.then(TAKE, None)
+        self.leave(around, layer.output)
+
     def enter(self, around: Residual, product: Product, kind: int, place: int = 0) -> None:
         """Add the first product of a sublayer, and the stage that makes something of it."""
         self.program.then(ENTER, before(around))
@@ -57,6 +71,6 @@ def after(around: Residual) -> nn.LayerNorm | None:
     return None if around.pre_norm else around.norm
 
 
-def multiplier(product: Product) -> Int8 | Exact:
+def multiplier(product: Product) -> Packed:
     """Return how a product is computed: in 8 bits if ``model.inference`` says so."""
-    return product.fast if isinstance(product.fast, Int8) else Exact(product)
+    return product.fast if isinstance(product.fast, Packed) else Packed(product.weight)

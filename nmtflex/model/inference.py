@@ -12,7 +12,7 @@ from nmtflex.attention.flexible import Gate
 from nmtflex.attention.heads import Heads
 from nmtflex.errors import OptionError
 from nmtflex.layers.cells import Cell
-from nmtflex.layers.feed_forward import FeedForward, Feeding
+from nmtflex.layers.feed_forward import FeedForward
 from nmtflex.layers.linear import Product
 from nmtflex.layers.self_attention import SelfAttention
 from nmtflex.layers.ssru import Ssru
@@ -20,8 +20,6 @@ from nmtflex.model.decoders.layered import DecoderLayer, LayeredDecoder
 from nmtflex.model.encoders.transformer import TransformerEncoder
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.dispatch import form
-from nmtflex.ops.linear.products import Packed
-from nmtflex.ops.torch_private import has_onednn
 
 QUANTIZED = (Cell, FeedForward, Heads, SelfAttention, Ssru)  # layers whose own products may be
 LARGEST_TABLE = 1 << 26  # numbers: 256 MB in float32
@@ -42,14 +40,15 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
     if int8 and (model.device.type != "cpu" or kind != torch.float32):
         where = model.device if model.device.type != "cpu" else str(kind).removeprefix("torch.")
         raise OptionError(f"--int8 is for the CPU in float32, not for {where}; leave one out")
+    fast = kind == torch.float32 and form(model.device) == "cpu" and _tiles_pay()
     _tabulate(model)
     quantized = _quantized(model) if int8 else set()
     for module in model.modules():
         if isinstance(module, Product):
-            _lay_out(module, module in quantized, model.autocast)
+            _lay_out(module, module in quantized, fast)
     if int8:
         _fuse_sublayers(model)
-    if int8 or (kind == torch.float32 and form(model.device) == "cpu"):
+    if int8 or fast:
         _fuse_layers(model)
     if model.autocast:
         _round(model)
@@ -75,28 +74,33 @@ def _quantized(model: Seq2Seq) -> set[nn.Module]:
     return {model.output.projection, *(part for owner in owners for part in owner.children())}
 
 
-def _lay_out(product: Product, int8: bool, autocast: bool) -> None:
-    """Choose how a product is computed from now on."""
-    if int8 and product.weight.numel():
-        # Imported only here: numba takes half a second.
-        from nmtflex.ops.linear.int8 import Int8
+def _tiles_pay() -> bool:
+    """Whether products in float32 are faster tile by tile."""
+    # Imported only here: numba takes half a second.
+    from nmtflex.ops.linear.packed import PAYS
 
-        product.fast = Int8(product.weight)
-    elif has_onednn(product.weight) and not autocast:
-        product.fast = Packed(product.weight)
+    return PAYS
+
+
+def _lay_out(product: Product, int8: bool, fast: bool) -> None:
+    """Choose how a product is computed from now on."""
+    if product.weight.numel() and (int8 or fast):
+        from nmtflex.ops.linear.packed import Int8, Packed
+
+        product.fast = (Int8 if int8 else Packed)(product.weight)
 
 
 def _fuse_layers(model: Seq2Seq) -> None:
-    """Compute all layers of a decoder in one call."""
-    decoders = [part for part in model.modules() if isinstance(part, LayeredDecoder)]
-    if not decoders:
-        return
-    # Imported only here: numba takes half a second.
-    from nmtflex.model.decoders.fused_layers import FusedLayers, suits
+    """Compute all layers of an encoder or decoder in as few calls as possible."""
+    from nmtflex.model.decoders import fused_layers as of_decoders
+    from nmtflex.model.encoders import fused_layers as of_encoders
 
-    for decoder in decoders:
-        if suits(layers := decoder.all_layers()):
-            decoder.fast_layers = FusedLayers(layers, decoder.size)
+    if isinstance(encoder := model.encoder, TransformerEncoder):
+        encoder.by_length = True
+        encoder.fast_layers = of_encoders.FusedLayers(encoder.all_layers(), encoder.size)
+    decoder = model.decoder
+    if isinstance(decoder, LayeredDecoder) and of_decoders.suits(layers := decoder.all_layers()):
+        decoder.fast_layers = of_decoders.FusedLayers(layers, decoder.size)
 
 
 def _fuse_sublayers(model: Seq2Seq) -> None:
@@ -104,11 +108,11 @@ def _fuse_sublayers(model: Seq2Seq) -> None:
     from nmtflex.layers.int8 import Int8FeedForward, Int8Ssru
 
     for layer in model.modules():
-        if isinstance(layer, TransformerEncoder):
-            layer.by_length = True
-        if isinstance(layer, Feeding) and layer.feed_forward is not None:
+        if not isinstance(layer, DecoderLayer):
+            continue
+        if layer.feed_forward is not None:
             layer.fast_feed = Int8FeedForward(layer.around_feed_forward, layer.feed_forward)
-        if isinstance(layer, DecoderLayer) and isinstance(layer.mixer, Ssru):
+        if isinstance(layer.mixer, Ssru):
             layer.fast_mix = Int8Ssru(layer.around_mixer, layer.mixer)
 
 

@@ -19,7 +19,7 @@ EXACT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 # Sums may also be reordered, which vectorised sums need.
 SUMS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
 # Every operation is rounded, as PyTorch's are.
-ROUNDED: dict[str, Any] = {"error_model": "numpy"}
+ROUNDED: dict[str, Any] = {"error_model": "numpy", "fastmath": False}
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:

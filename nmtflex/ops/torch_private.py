@@ -31,19 +31,6 @@ def onednn_product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
-def onednn_layout(weight: Tensor) -> Tensor:
-    """Return a weight [O, C] laid out for ``onednn_product``."""
-    return torch.ops.mkldnn._reorder_linear_weight(weight, None)
-
-
-def int8_product(x: Tensor, weight: Tensor) -> Tensor:
-    """Return x W^T of 8-bit integers in 32 bits: [M, C] and [O, C] to [M, O]."""
-    product = getattr(torch, "_int_mm", None)
-    if product is None:
-        return x.int() @ weight.int().t()
-    return product(x, weight.t())
-
-
 def lstm(inputs: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
     """Return h of every step [B, T, D] of an LSTM layer, by the function behind ``nn.LSTM``.
 

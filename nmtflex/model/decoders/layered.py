@@ -30,9 +30,7 @@ Mixer = Ssru | CausalSelfAttention  # what lets a step see the steps before
 
 
 class FastLayers(Protocol):
-    """A faster way to advance all layers by a step of a few hypotheses."""
-
-    most_rows: float  # hypotheses at most; for more, one sublayer after another is faster
+    """A faster way to advance all layers by a step."""
 
     def prepare(self, memories: Sequence[Any]) -> Any:
         """Lay out a batch's source, of the memories of the attending layers."""
@@ -199,7 +197,7 @@ class LayeredDecoder(Decoder):
         if summary is not None and rows is not None:
             summary = summary.index_select(0, rows)
         x = self._enter(words.gates, state[0], summary)
-        if self.fast_layers is not None and len(x) <= self.fast_layers.most_rows:
+        if self.fast_layers is not None:
             x, mixed, glimpses = self.fast_layers(x, mixers, memory.fast, rows, trace)
         else:
             x, mixed, glimpses = self._advance(x, memory, rows, mixers, attending, feedback, trace)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -63,6 +64,7 @@ class TransformerEncoder(Encoder):
     # Whether sentences attend with others of their length only. Then nothing depends on padding,
     # not even the last bit, which rounding to 8 bits would make visible.
     by_length = False
+    fast_layers: Callable[[Tensor, Layout], Tensor] | None = None  # for weights that do not change
 
     def __init__(
         self,
@@ -90,12 +92,23 @@ class TransformerEncoder(Encoder):
             tokens, positions = tokens[places], positions[places]
         x = self.embedding(tokens)
         x = self.dropout(x + sinusoids(positions, self.size, x.dtype))
-        for layer in self.layers:
-            x = layer(x, layout)
+        x = self._through(x, layout)
         if self.norm is not None:
             x = self.norm(x)
         states = layout.spread(x)
         return Encoded(states, mask, real, states.sum(1) / real.unsqueeze(1))
+
+    def all_layers(self) -> Sequence[EncoderLayer]:
+        """Return the layers, from the bottom."""
+        return cast("Sequence[EncoderLayer]", self.layers)
+
+    def _through(self, x: Tensor, layout: Layout) -> Tensor:
+        """Return what the last layer makes of real tokens [M, H]."""
+        if self.fast_layers is not None:
+            return self.fast_layers(x, layout)
+        for layer in self.layers:
+            x = layer(x, layout)
+        return x
 
 
 def _runs(lengths: Sequence[int]) -> list[Run]:

@@ -27,21 +27,37 @@ def attend(
         made: [N, D] of zeros, becomes the contexts.
         shares: Where the hypotheses of each thread begin and end.
     """
-    size = query.shape[1]
-    each = size // heads
-    scale = query.dtype.type(1 / math.sqrt(each))
     for share in prange(shares.shape[0] - 1):
         weights = np.empty(places.shape[1], query.dtype)
         for n in range(shares[share], shares[share + 1]):
-            for head in range(heads):
-                first, stop = head * each, (head + 1) * each
-                own = query[n, first:stop]
-                for t in range(places.shape[1]):
-                    weights[t] = scale * _dot(own, rows[places[n, t], first:stop])
-                softmax(weights)
-                for t in range(places.shape[1]):
-                    values = rows[places[n, t], size + first : size + stop]
-                    _add(weights[t], values, made[n, first:stop])
+            attend_row(heads, query[n], rows, places[n], weights, made[n])
+
+
+@compiled(**SUMS)
+def attend_row(
+    heads: int, query: Array, rows: Array, places: Whole, weights: Array, made: Array
+) -> None:
+    """Attend to the steps of one hypothesis; see ``attend``.
+
+    Args:
+        heads: h.
+        query: [D].
+        rows: [R, 2 D].
+        places: [T].
+        weights: [T], room.
+        made: [D] of zeros, becomes the context.
+    """
+    size = len(query)
+    each = size // heads
+    scale = query.dtype.type(1 / math.sqrt(each))
+    for head in range(heads):
+        first, stop = head * each, (head + 1) * each
+        own = query[first:stop]
+        for t in range(len(places)):
+            weights[t] = scale * _dot(own, rows[places[t], first:stop])
+        softmax(weights)
+        for t in range(len(places)):
+            _add(weights[t], rows[places[t], size + first : size + stop], made[first:stop])
 
 
 @compiled(**SUMS)

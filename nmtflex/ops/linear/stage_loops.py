@@ -1,11 +1,11 @@
 """Residual sublayers stage by stage, in 8 bits or in float32, compiled by numba.
 
-A program is a list of stages. One call runs some of them for all rows, and each kind of stage
-stands in it once: a row's numbers are the same to the last bit, whether a call runs the whole
-program or a single stage, and whatever rows are beside it.
+A program is a list of stages, which one call runs for all rows. A row's numbers are the same to the
+last bit whatever rows are beside it.
 
 Legend: M rows, D units of a row, P stages, h heads, A units of a head, B sentences, S source
-positions. ``shares`` says where the rows of each thread begin and end.
+positions, T steps so far, R rows of a cache. ``shares`` says where the rows of each thread begin
+and end.
 """
 
 from __future__ import annotations
@@ -17,19 +17,15 @@ from numba import prange
 
 from nmtflex.ops.arrays import Array, Whole
 from nmtflex.ops.attend.loops import add_rows, score, softmax
+from nmtflex.ops.cache.loops import attend_row
 from nmtflex.ops.compiled import SUMS, compiled, entry
-from nmtflex.ops.linear.int8_loops import (
-    Int8,
-    Int32,
-    normalize_row,
-    quantize_row,
-    relu,
-    rescale_row,
-)
+from nmtflex.ops.linear.int8_loops import Int8, normalize_row, relu
+from nmtflex.ops.linear.product_loops import COLUMNS, ROWS, enter, multiply, space
 from nmtflex.ops.recurrent.ssru_loops import step
 
-# Kinds of stages, and the columns of a program that they read.
-ENTER, PRODUCT, SSRU, ATTEND, RELU, ADD = range(6)
+# Kinds of stages, those whose rows go into a product, and the columns of a program.
+PRODUCT, ENTER, SELF, ATTEND, RELU, SSRU, ADD, KEEP, TAKE = range(9)
+LEAVING = (ENTER, SELF, ATTEND, RELU, TAKE)
 KIND, NORM, SCALES, BIAS, WEIGHT, OUT, IN, PLACE = range(8)
 NONE = -1  # no norm, or no bias
 
@@ -41,6 +37,7 @@ class Fixed(NamedTuple):
     weights: Int8 | Array  # of all products, flat
     numbers: Array  # scales of columns, biases and norms, flat
     epsilon: float  # of the norms
+    widest: int  # most that comes into a product, or goes out of one
 
 
 class Source(NamedTuple):
@@ -60,136 +57,115 @@ class Moving(NamedTuple):
     x: Array  # [M, D], the rows
     before: Array  # [L, M, D], states of L SSRUs
     after: Array  # [L, M, D], become the new states
-    entering: Int8 | Array  # [M, most that comes into a product], rows in the weights' format
-    scales: Array  # [M], theirs
-    products: Int32 | Array  # [M, most that goes out of a product]
     weights: Array  # [K, h, M, S], become the weights of attention
+    cache: Array  # [L, R, 2 D], keys and values of all steps, of L layers of self-attention
+    places: Whole  # [M, T], the row of each step in it, this step's last
+    taken: Array  # [M, D], rows of another operation, which go into the first product
+    kept: Array  # [M, O], become the last product
 
 
 @entry(parallel=True)
-def run_stages(
-    fixed: Fixed, first: int, last: int, source: Source, moving: Moving, shares: Whole
-) -> None:
-    """Run the stages ``first <= p < last`` of a program."""
+def run_stages(fixed: Fixed, source: Source, moving: Moving, shares: Whole) -> None:
+    """Run all stages of a program for M rows."""
     for share in prange(shares.shape[0] - 1):
-        low, high = shares[share], shares[share + 1]
-        room = np.empty(max(moving.products.shape[1], moving.x.shape[1]), moving.x.dtype)
-        for p in range(first, last):
-            stage = fixed.program[p]
-            if stage[KIND] == PRODUCT:
-                if fixed.weights.itemsize == 1:  # known to the compiler
-                    _multiply(fixed.weights, stage, moving, low, high)
+        entering = space(fixed.widest, fixed.weights, moving.x)
+        made = np.empty((ROWS, fixed.widest + COLUMNS), moving.x.dtype)
+        seen = np.empty(moving.places.shape[1], moving.x.dtype)
+        for low in range(shares[share], shares[share + 1], ROWS):
+            high = min(low + ROWS, shares[share + 1])
+            for p in range(len(fixed.program)):
+                stage = fixed.program[p]
+                if stage[KIND] == PRODUCT:
+                    scales = _part(fixed, stage[SCALES], stage[OUT])
+                    begin, width = stage[WEIGHT], stage[IN]
+                    multiply(fixed.weights, begin, scales, entering, width, made[: high - low])
                 else:
-                    _multiply_exactly(fixed.weights, stage, moving, low, high)
-            else:
-                for m in range(low, high):
-                    _run(fixed, stage, source, moving, m, room[: stage[OUT]])
+                    for m in range(low, high):
+                        row = made[m - low, : stage[OUT]]
+                        row = _run(fixed, stage, source, moving, m, row, seen)
+                        if stage[KIND] in LEAVING:
+                            enter(row, entering, m - low)
 
 
 @compiled(**SUMS)
-def _multiply(weights: Int8, stage: Whole, moving: Moving, low: int, high: int) -> None:
-    """Multiply the rows ``low <= m < high`` by a weight; as integers, so in any order."""
-    width = stage[IN]
-    for o in range(stage[OUT]):
-        begin = stage[WEIGHT] + o * width
-        weight = weights[begin : begin + width]
-        for m in range(low, high):
-            row = moving.entering[m]
-            total = np.int32(0)
-            for i in range(width):
-                total += np.int32(row[i]) * np.int32(weight[i])
-            moving.products[m, o] = total
+def _part(fixed: Fixed, begin: int, size: int) -> Array:
+    """Return some of the numbers that do not change."""
+    return fixed.numbers[begin : begin + size]
 
 
 @compiled(**SUMS)
-def _multiply_exactly(weights: Array, stage: Whole, moving: Moving, low: int, high: int) -> None:
-    """Multiply the rows ``low <= m < high`` by a weight in float32.
+def _run(
+    fixed: Fixed, stage: Whole, source: Source, moving: Moving, m: int, made: Array, seen: Array
+) -> Array:
+    """Run one stage for one row; return what goes into the next product.
 
-    Two rows by four columns at a time: eight sums keep the processor busy, and what is read is read
-    fewer times. Where a row or columns are missing, the last ones are computed again.
+    ``made`` is what a product has made, and ``seen`` room for weights of the steps.
     """
-    width, last = stage[IN], stage[OUT] - 1
-    for o in range(0, stage[OUT], 4):
-        o1, o2, o3 = min(o + 1, last), min(o + 2, last), min(o + 3, last)
-        w = _row(weights, stage, o)
-        w1, w2, w3 = _row(weights, stage, o1), _row(weights, stage, o2), _row(weights, stage, o3)
-        for m in range(low, high, 2):
-            n = min(m + 1, high - 1)
-            x, y = moving.entering[m], moving.entering[n]
-            a = b = c = d = e = f = g = h = x.dtype.type(0)
-            for i in range(width):
-                a += x[i] * w[i]
-                b += x[i] * w1[i]
-                c += x[i] * w2[i]
-                d += x[i] * w3[i]
-                e += y[i] * w[i]
-                f += y[i] * w1[i]
-                g += y[i] * w2[i]
-                h += y[i] * w3[i]
-            first, second = moving.products[m], moving.products[n]
-            first[o], first[o1], first[o2], first[o3] = a, b, c, d
-            second[o], second[o1], second[o2], second[o3] = e, f, g, h
-
-
-@compiled(**SUMS)
-def _row(weights: Array, stage: Whole, o: int) -> Array:
-    """Return the row of a weight that makes the product's column o."""
-    begin = stage[WEIGHT] + o * stage[IN]
-    return weights[begin : begin + stage[IN]]
-
-
-@compiled(**SUMS)
-def _run(fixed: Fixed, stage: Whole, source: Source, moving: Moving, m: int, made: Array) -> None:
-    """Run one stage for one row; ``made`` is room for what a product makes."""
     kind, x = stage[KIND], moving.x[m]
-    if kind == ENTER:
-        made[:] = x
-    else:
-        _read(fixed.numbers, stage, moving.products[m], moving.scales[m], made)
+    _begin(fixed, stage, moving, m, made)
     if kind == SSRU:
-        after = moving.after[stage[PLACE], m]
-        step(made[: len(x)], made[len(x) :], moving.before[stage[PLACE], m], after)
-        made = made[: len(x)]
-        made[:] = after
-    if kind in (SSRU, RELU):
-        for j in range(len(made)):
-            made[j] = relu(made[j])
-    if kind == ATTEND:
+        made = _mix(stage[PLACE], moving, m, made)
+    elif kind == SELF:
+        made = _look_back(stage[PLACE], source.heads, moving, m, made, seen)
+    elif kind == ATTEND:
         _attend(source, stage[PLACE], m, made, moving.weights)
+    elif kind == RELU:
+        _rectify(made)
+    elif kind == KEEP:
+        moving.kept[m] = made
     if kind in (SSRU, ADD):
-        made = _added(x, made)
+        _add(made, x)
+        made = x
     if stage[NORM] != NONE:
-        norm = fixed.numbers[stage[NORM] : stage[NORM] + 2 * len(x)]
-        normalize_row(made, norm, fixed.epsilon)
-    if kind in (ENTER, ATTEND, RELU):
-        moving.scales[m] = _enter(made, moving.entering[m])
+        normalize_row(made, _part(fixed, stage[NORM], 2 * len(x)), fixed.epsilon)
+    return made
 
 
 @compiled(**SUMS)
-def _read(numbers: Array, stage: Whole, products: Int32, scale: float, made: Array) -> None:
-    """Write products in their scales, with the bias."""
-    begin = stage[SCALES]
-    rescale_row(products, scale, numbers[begin : begin + stage[OUT]], made)
-    if stage[BIAS] != NONE:
-        for j in range(stage[IN]):
-            made[j] += numbers[stage[BIAS] + j]
+def _begin(fixed: Fixed, stage: Whole, moving: Moving, m: int, made: Array) -> None:
+    """Read what a stage begins with."""
+    if stage[KIND] == ENTER:
+        made[:] = moving.x[m]
+    elif stage[KIND] == TAKE:
+        made[:] = moving.taken[m]
+    elif stage[BIAS] != NONE:
+        _add(_part(fixed, stage[BIAS], stage[IN]), made)
 
 
 @compiled(**SUMS)
-def _enter(row: Array, entering: Int8 | Array) -> np.float32:
-    """Hand a row to a product; return its scale."""
-    if entering.itemsize == 1:
-        return quantize_row(row, entering)
-    entering[: len(row)] = row
-    return np.float32(1)
+def _mix(place: int, moving: Moving, m: int, made: Array) -> Array:
+    """Advance an SSRU: its products [2 D] become its output [D]."""
+    after = moving.after[place, m]
+    gates, made = made[: len(after)], made[len(after) :]
+    step(gates, made, moving.before[place, m], after)
+    made[:] = after
+    _rectify(made)
+    return made
 
 
 @compiled(**SUMS)
-def _added(x: Array, made: Array) -> Array:
-    """Add to a row, and return it."""
-    for j in range(len(x)):
-        x[j] += made[j]
-    return x
+def _look_back(place: int, heads: int, moving: Moving, m: int, made: Array, seen: Array) -> Array:
+    """Attend to the steps so far: query, key and value [3 D] become a context [D]."""
+    rows, places, size = moving.cache[place], moving.places[m], moving.x.shape[1]
+    rows[places[-1]] = made[size:]
+    query, made = made[:size], made[size : 2 * size]
+    made[:] = 0
+    attend_row(heads, query, rows, places, seen, made)
+    return made
+
+
+@compiled(**SUMS)
+def _rectify(row: Array) -> None:
+    """Leave what is positive."""
+    for j in range(len(row)):
+        row[j] = relu(row[j])
+
+
+@compiled(**SUMS)
+def _add(row: Array, total: Array) -> None:
+    """Add a row to another."""
+    for j in range(len(row)):
+        total[j] += row[j]
 
 
 @compiled(**SUMS)

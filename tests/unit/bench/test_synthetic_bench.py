@@ -14,7 +14,7 @@ from nmtflex.bench import synthetic
 from nmtflex.bench.decoding import Ratio, ratio, working_memory
 from nmtflex.bench.random_model import bytes_in, ready
 from nmtflex.config import BenchConfig, DeviceConfig, ModelConfig
-from nmtflex.ops.linear.int8 import Int8
+from nmtflex.ops.linear.packed import Int8
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from nmtflex.layers.feed_forward import FeedForward
 from nmtflex.layers.int8 import Int8FeedForward, Int8Ssru
 from nmtflex.layers.residual import Residual
 from nmtflex.layers.ssru import Ssru
-from nmtflex.ops.linear.int8 import Int8
+from nmtflex.ops.linear.packed import Int8
 
 SIZE, HIDDEN = 48, 80
 

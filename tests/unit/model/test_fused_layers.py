@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,11 +12,11 @@ from nmtflex.model.build import build_model
 from nmtflex.model.decoders.layered import LayeredDecoder
 from nmtflex.model.inference import make_ready
 from nmtflex.ops import threads
-from nmtflex.ops.linear.stages import FEW, MULTIPLICATIONS
+from nmtflex.ops.linear.product_loops import ROWS as AT_ONCE
 
 LENGTHS = [7, 7, 6, 3, 3, 1]
 DOT = GlobalConfig(score="dot")
-ROWS = torch.tensor([0, 0, 1, 2, 2, 2, 3, 5, 5])  # more than FEW
+ROWS = torch.tensor([0, 0, 1, 2, 2, 2, 3, 5, 5])
 
 
 def build(int8=True, **options):
@@ -42,8 +43,8 @@ def batch():
 def near(found, expected):
     """Almost all numbers are equal; one that lies half way may be rounded to the other side."""
     away = (found - expected).abs()
-    assert away.mean() < 1e-3 * expected.abs().mean()
-    assert away.max() < 0.05 * expected.abs().max()
+    assert away.mean() <= 1e-3 * expected.abs().mean()
+    assert away.max() <= 0.05 * expected.abs().max()
 
 
 def close(found, expected):
@@ -55,16 +56,17 @@ def close(found, expected):
     {}, {"pre_norm": True}, {"decoder_ffn": 0}, {"attending_layers": "2"}, {"decoder_layers": 3},
     {"decoder_ffn": 27},
 ], ids=str)  # fmt: skip
-@pytest.mark.parametrize("count", [2, FEW, FEW + 1])
+@pytest.mark.parametrize("count", [1, 2, 7, 9, AT_ONCE + 1])
+@pytest.mark.parametrize("kind", ["ssru", "transformer"])
 @pytest.mark.parametrize(("int8", "alike"), [(True, near), (False, close)])
 @torch.inference_mode()
-def test_a_step_is_that_of_the_sublayers_one_by_one(options, count, int8, alike):
-    model = build(int8, **options)
+def test_a_step_is_that_of_the_sublayers_one_by_one(options, kind, count, int8, alike):
+    model = build(int8, decoder=kind, **options)
     decoder = decoder_of(model)
     assert decoder.fast_layers is not None
     memory, state = model.encode(*batch())
-    rows = ROWS[:count]
-    tokens = torch.arange(4, 4 + count)
+    rows = ROWS[torch.arange(count) * len(ROWS) // count]
+    tokens = torch.arange(4, 4 + count) % 40
     state = tuple(part.index_select(0, rows) for part in state)
     for _ in range(3):
         fast = model.step(memory, rows, state, tokens, True)
@@ -77,27 +79,6 @@ def test_a_step_is_that_of_the_sublayers_one_by_one(options, count, int8, alike)
         alike(fast.trace.weights, slow.trace.weights)
         assert torch.equal(fast.trace.computed, slow.trace.computed)
         state = fast.state
-
-
-@torch.inference_mode()
-def test_many_hypotheses_in_float32_take_the_sublayers():
-    decoder = decoder_of(model := build(int8=False))
-    products = sum(
-        layer.mixer.joint.weight.numel()
-        + layer.attention.query.weight.numel()
-        + layer.attention.output.weight.numel()
-        + layer.feed_forward.inner.weight.numel()
-        + layer.feed_forward.outer.weight.numel()
-        for layer in decoder.all_layers()
-    )
-    layers = decoder.fast_layers
-    assert layers.most_rows == MULTIPLICATIONS // products
-    memory, state = model.encode(*batch())
-    tokens = torch.arange(4, 10)
-    layers.most_rows = len(tokens) - 1
-    found = model.step(memory, None, state, tokens)
-    decoder.fast_layers = None
-    assert torch.equal(found.output, model.step(memory, None, state, tokens).output)
 
 
 @pytest.mark.parametrize("int8", [True, False])
@@ -115,22 +96,24 @@ def test_threads_change_no_bit(int8, monkeypatch):
     assert torch.equal(*outputs)
 
 
+@pytest.mark.parametrize("int8", [True, False])
 @torch.inference_mode()
-def test_weights_are_not_held_twice():
-    model = build(int8=False)
+def test_weights_are_not_laid_out_twice(int8):
+    model = build(int8)
     decoder = decoder_of(model)
-    inner = decoder.all_layers()[0].feed_forward.inner
-    before = inner.weight.detach().clone()
+    inner = decoder.all_layers()[0].feed_forward.inner.fast
+    before = inner.weight.copy()
     memory, state = model.encode(*batch())
     model.step(memory, None, state, torch.arange(4, 10))
-    assert torch.equal(inner.weight, before)
-    flat = decoder.fast_layers.program._fixed.weights
-    assert flat.ctypes.data <= inner.weight.data_ptr() < flat.ctypes.data + flat.nbytes
+    assert np.array_equal(inner.weight, before)
+    assert np.shares_memory(inner.weight, decoder.fast_layers.program._fixed.weights)
 
 
+@pytest.mark.parametrize("int8", [True, False])
+@pytest.mark.parametrize("kind", ["ssru", "transformer"])
 @torch.inference_mode()
-def test_no_bit_depends_on_the_hypotheses_beside():
-    model = build()
+def test_no_bit_depends_on_the_hypotheses_beside(int8, kind):
+    model = build(int8, decoder=kind)
     memory, state = model.encode(*batch())
     state = tuple(part.index_select(0, ROWS) for part in state)
     tokens = torch.arange(4, 4 + len(ROWS))
@@ -139,12 +122,29 @@ def test_no_bit_depends_on_the_hypotheses_beside():
         own = tuple(part[n : n + 1] for part in state)
         alone = model.step(memory, ROWS[n : n + 1], own, tokens[n : n + 1])
         assert torch.equal(alone.output[0], together.output[n])
-        assert all(map(torch.equal, alone.state, (part[n : n + 1] for part in together.state)))
+        if kind == "ssru":  # the states of the other are places, not numbers
+            assert all(map(torch.equal, alone.state, (part[n : n + 1] for part in together.state)))
 
 
+@pytest.mark.parametrize("options", [
+    {}, {"pre_norm": True}, {"encoder_layers": 1}, {"encoder_ffn": 27},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize(("int8", "alike"), [(True, near), (False, close)])
 @torch.inference_mode()
-def test_no_bit_of_a_source_depends_on_the_sentences_beside():
-    encoder = build().encoder
+def test_sources_are_what_the_encoders_layers_make_of_them(options, int8, alike):
+    encoder = build(int8, **options).encoder
+    assert encoder.fast_layers is not None
+    fast = encoder(*batch())
+    encoder.fast_layers, encoder.by_length = None, False
+    slow = encoder(*batch())
+    alike(fast.states, slow.states)
+    alike(fast.summary, slow.summary)
+
+
+@pytest.mark.parametrize("int8", [True, False])
+@torch.inference_mode()
+def test_no_bit_of_a_source_depends_on_the_sentences_beside(int8):
+    encoder = build(int8).encoder
     source, lengths = batch()
     together = encoder(source, lengths).states
     for row, length in enumerate(LENGTHS):
@@ -152,9 +152,9 @@ def test_no_bit_of_a_source_depends_on_the_sentences_beside():
         assert torch.equal(alone[0], together[row, :length])
 
 
-@pytest.mark.parametrize("options", [
-    {"attention": GlobalConfig()}, {"attention": FlexibleConfig()}, {"decoder": "transformer"},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "options", [{"attention": GlobalConfig()}, {"attention": FlexibleConfig()}], ids=str
+)
 @pytest.mark.parametrize("int8", [True, False])
 def test_other_layers_are_not_fused(options, int8):
     assert decoder_of(build(int8, **options)).fast_layers is None
@@ -166,10 +166,12 @@ def test_the_reference_is_not_fused(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["ssru", "transformer"])
-@pytest.mark.parametrize("attention", [DOT, GlobalConfig(), FlexibleConfig()], ids=str)
+@pytest.mark.parametrize(("attention", "int8"), [
+    (DOT, False), (DOT, True), (GlobalConfig(), True), (FlexibleConfig(), True),
+], ids=str)  # fmt: skip
 @pytest.mark.parametrize("beam", [1, 4])
-def test_a_translation_in_8_bits_is_the_same_in_any_batch(kind, attention, beam):
-    model = build(decoder=kind, attention=attention)
+def test_a_translation_is_the_same_in_any_batch(kind, attention, beam, int8):
+    model = build(int8, decoder=kind, attention=attention)
     source, _ = batch()
     ids = [row[:length].tolist() for row, length in zip(source, LENGTHS, strict=True)]
     search = SearchConfig(beam=beam, max_length=12)
