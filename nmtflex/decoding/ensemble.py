@@ -170,9 +170,14 @@ class Ensemble:
         if np.array_equal(index, np.arange(len(self._states[0][0]))):
             return
         chosen = upload(torch.from_numpy(index), self.device)
-        self._states = [
-            tuple(part.index_select(0, chosen) for part in state) for state in self._states
-        ]
+        self._states = [_chosen(state, chosen) for state in self._states]
+
+
+def _chosen(state: tuple[Tensor, ...], index: Tensor) -> tuple[Tensor, ...]:
+    """Return the rows ``index`` of each part; parts that are one tensor stay one."""
+    parts = {id(part): part for part in state}
+    chosen = {own: part.index_select(0, index) for own, part in parts.items()}
+    return tuple(chosen[id(part)] for part in state)
 
 
 def check_numbers(log_probs: NDArray[Any]) -> None:

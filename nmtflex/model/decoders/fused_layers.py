@@ -1,14 +1,13 @@
 """All layers of a layered decoder, a step in one call.
 
 For layers with global attention, or none, in 8 bits or in float32. Legend: N hypotheses, D units, h
-heads, S source positions, T steps so far, L layers, R rows of a cache.
+heads, S source positions, A units of a head, T steps so far.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -20,51 +19,19 @@ from nmtflex.attention.scores import DotScore
 from nmtflex.layers.ssru import Ssru
 from nmtflex.layers.sublayers import Sublayers
 from nmtflex.model.decoders.layered import DecoderLayer
-from nmtflex.ops.linear.packed import Array, array
+from nmtflex.ops.cache import Cache
+from nmtflex.ops.linear.packed import array
 from nmtflex.ops.linear.stage_loops import ATTEND, Source
 from nmtflex.ops.linear.stages import Past
 
 
-class FusedSource:
-    """What a batch's steps attend to, laid out for ``FusedLayers`` when it is first needed.
+class FusedMemory(NamedTuple):
+    """What a batch's steps attend to."""
 
-    Args:
-        memories: Of the attending layers.
-        heads: h.
-        scale: Of the scores.
-        layers: L, of self-attention.
-        size: D.
-    """
-
-    def __init__(
-        self, memories: Sequence[HeadMemory], heads: int, scale: float, layers: int, size: int
-    ) -> None:
-        self._memories, self._heads, self._scale = memories, heads, scale
-        self._cache = np.empty((layers, 0, 2 * size), np.float32)
-        self._count = 0
-
-    @cached_property
-    def arrays(self) -> Source:
-        """All layers' keys and values, one after another."""
-        sources = [memory.inner for memory in self._memories]
-        return Source(
-            np.stack([array(source.keys) for source in sources]),
-            np.stack([array(source.values) for source in sources]),
-            array(sources[0].lengths),
-            np.arange(self._memories[0].sentences),
-            self._heads,
-            self._scale,
-        )
-
-    def make_room(self, count: int) -> tuple[Array, Tensor]:
-        """Return the cache [L, R, 2 D] with room for ``count`` hypotheses, and their rows [N]."""
-        before, self._count = self._count, self._count + count
-        layers, room, width = self._cache.shape
-        if self._count > room:
-            cache = np.empty((layers, 2 * self._count, width), np.float32)
-            cache[:, :before] = self._cache[:, :before]
-            self._cache = cache
-        return self._cache, torch.arange(before, self._count)
+    keys: Tensor  # [K, h B, S, A], of K attending layers
+    values: Tensor  # [K, h B, S, A]
+    lengths: Tensor  # [h B]
+    cache: Cache  # of all layers of self-attention
 
 
 class FusedLayers(Sublayers):
@@ -77,7 +44,6 @@ class FusedLayers(Sublayers):
 
     def __init__(self, layers: Sequence[DecoderLayer], size: int) -> None:
         super().__init__(size)
-        self._size = size
         self._looking_back = 0  # layers of self-attention
         attending = 0
         for place, layer in enumerate(layers):
@@ -94,15 +60,33 @@ class FusedLayers(Sublayers):
             if layer.feed_forward is not None:
                 self.feed(layer.around_feed_forward, layer.feed_forward)
 
-    def prepare(self, memories: Sequence[HeadMemory]) -> FusedSource:
-        """Return what a batch's steps attend to, of the memories of the attending layers."""
-        return FusedSource(memories, self._heads, self._scale, self._looking_back, self._size)
+    def prepare(
+        self, memories: Sequence[HeadMemory], like: Tensor
+    ) -> tuple[tuple[HeadMemory, ...], FusedMemory]:
+        """Lay out a batch's source.
+
+        Args:
+            memories: Of the attending layers.
+            like: [B, D].
+
+        Returns:
+            The same memories, whose numbers are where the steps read them, and what these read.
+        """
+        sources = [memory.inner for memory in memories]
+        keys = torch.stack([source.keys for source in sources])
+        values = torch.stack([source.values for source in sources])
+        shared = tuple(
+            memory._replace(inner=memory.inner._replace(keys=own_keys, values=own_values))
+            for memory, own_keys, own_values in zip(memories, keys, values, strict=True)
+        )
+        cache = Cache(like, self._looking_back)
+        return shared, FusedMemory(keys, values, sources[0].lengths, cache)
 
     def __call__(
         self,
         x: Tensor,
         states: Sequence[State],
-        batch: FusedSource,
+        batch: FusedMemory,
         rows: Tensor | None,
         trace: bool,
     ) -> tuple[Tensor, State, list[Glimpse]]:
@@ -118,13 +102,14 @@ class FusedLayers(Sublayers):
         Returns:
             Output [N, D], the new states, and a trace for each attending layer if asked for.
         """
-        source = batch.arrays
-        if rows is not None:
-            source = source._replace(rows=array(rows))
+        keys, values, lengths = (array(part) for part in batch[:3])
+        of = np.arange(len(x)) if rows is None else array(rows)
+        source = Source(keys, values, lengths, of, self._heads, self._scale)
         if self._looking_back:
-            cache, added = batch.make_room(len(x))
+            added = batch.cache.make_room(len(x))
             places = torch.cat([states[0][0], added.unsqueeze(1)], dim=1)
-            past = Past(np.empty((0, *x.shape), np.float32), cache, places.numpy())
+            nothing = np.empty((0, *x.shape), np.float32)
+            past = Past(nothing, batch.cache.rows.numpy(), places.numpy())
             done = self.program.run(array(x), past, source)
             after: State = (places,) * self._looking_back
         else:
@@ -133,9 +118,9 @@ class FusedLayers(Sublayers):
             after = tuple(map(torch.from_numpy, done.after))
         seen = []
         if trace:
-            lengths = torch.from_numpy(source.lengths[source.rows]).expand(source.heads, -1).t()
+            each = torch.from_numpy(lengths[of]).expand(self._heads, -1).t()
             for weights in map(torch.from_numpy, done.weights):
-                look = Trace(lengths, weights.transpose(0, 1))
+                look = Trace(each, weights.transpose(0, 1))
                 seen.append(Glimpse(x[:, :0], (), None, look))
         return torch.from_numpy(done.x), after, seen
 

@@ -32,8 +32,8 @@ Mixer = Ssru | CausalSelfAttention  # what lets a step see the steps before
 class FastLayers(Protocol):
     """A faster way to advance all layers by a step."""
 
-    def prepare(self, memories: Sequence[Any]) -> Any:
-        """Lay out a batch's source, of the memories of the attending layers."""
+    def prepare(self, memories: Sequence[Any], like: Tensor) -> tuple[tuple[Any, ...], Any]:
+        """Lay out a batch's source; see ``FusedLayers``."""
 
     def __call__(
         self, x: Tensor, states: Sequence[State], batch: Any, rows: Tensor | None, trace: bool
@@ -174,7 +174,9 @@ class LayeredDecoder(Decoder):
             state += own
         for heads in attentions:
             state += heads.start(states)
-        fast = None if self.fast_layers is None else self.fast_layers.prepare(attending)
+        fast = None
+        if self.fast_layers is not None:
+            attending, fast = self.fast_layers.prepare(attending, first)
         return LayeredMemory(attending, tuple(caches), summary, limits, fast), state
 
     def words(self, embedded: Tensor) -> Words:

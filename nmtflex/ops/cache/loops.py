@@ -30,19 +30,26 @@ def attend(
     for share in prange(shares.shape[0] - 1):
         weights = np.empty(places.shape[1], query.dtype)
         for n in range(shares[share], shares[share + 1]):
-            attend_row(heads, query[n], rows, places[n], weights, made[n])
+            attend_row(heads, query[n], rows, 0, places[n], weights, made[n])
 
 
 @compiled(**SUMS)
 def attend_row(
-    heads: int, query: Array, rows: Array, places: Whole, weights: Array, made: Array
+    heads: int,
+    query: Array,
+    rows: Array,
+    begin: int,
+    places: Whole,
+    weights: Array,
+    made: Array,
 ) -> None:
     """Attend to the steps of one hypothesis; see ``attend``.
 
     Args:
         heads: h.
         query: [D].
-        rows: [R, 2 D].
+        rows: [R, 2 D and more].
+        begin: Where a layer's keys begin in a row.
         places: [T].
         weights: [T], room.
         made: [D] of zeros, becomes the context.
@@ -54,10 +61,11 @@ def attend_row(
         first, stop = head * each, (head + 1) * each
         own = query[first:stop]
         for t in range(len(places)):
-            weights[t] = scale * _dot(own, rows[places[t], first:stop])
+            weights[t] = scale * _dot(own, rows[places[t], begin + first : begin + stop])
         softmax(weights)
         for t in range(len(places)):
-            _add(weights[t], rows[places[t], size + first : size + stop], made[first:stop])
+            values = rows[places[t], begin + size + first : begin + size + stop]
+            _add(weights[t], values, made[first:stop])
 
 
 @compiled(**SUMS)

@@ -58,7 +58,7 @@ class Moving(NamedTuple):
     before: Array  # [L, M, D], states of L SSRUs
     after: Array  # [L, M, D], become the new states
     weights: Array  # [K, h, M, S], become the weights of attention
-    cache: Array  # [L, R, 2 D], keys and values of all steps, of L layers of self-attention
+    cache: Array  # [R, L 2 D], keys and values of all steps, of L layers of self-attention
     places: Whole  # [M, T], the row of each step in it, this step's last
     taken: Array  # [M, D], rows of another operation, which go into the first product
     kept: Array  # [M, O], become the last product
@@ -146,11 +146,12 @@ def _mix(place: int, moving: Moving, m: int, made: Array) -> Array:
 @compiled(**SUMS)
 def _look_back(place: int, heads: int, moving: Moving, m: int, made: Array, seen: Array) -> Array:
     """Attend to the steps so far: query, key and value [3 D] become a context [D]."""
-    rows, places, size = moving.cache[place], moving.places[m], moving.x.shape[1]
-    rows[places[-1]] = made[size:]
+    places, size = moving.places[m], moving.x.shape[1]
+    begin = place * 2 * size
+    moving.cache[places[-1], begin : begin + 2 * size] = made[size:]
     query, made = made[:size], made[size : 2 * size]
     made[:] = 0
-    attend_row(heads, query, rows, places, seen, made)
+    attend_row(heads, query, moving.cache, begin, places, seen, made)
     return made
 
 

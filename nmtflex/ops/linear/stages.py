@@ -24,7 +24,7 @@ class Past(NamedTuple):
     """What the steps before have left."""
 
     states: Array  # [L, M, D], of L SSRUs
-    cache: Array = np.empty((0, 0, 0), np.float32)  # [L, R, 2 D], see ``Moving``
+    cache: Array = np.empty((0, 0), np.float32)  # [R, L 2 D], of self-attention
     places: Array = np.empty((0, 0), np.int64)  # [M, T]
     taken: Array = np.empty((0, 0), np.float32)  # [M, D], what the first product reads, if not x
 
