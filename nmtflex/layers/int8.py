@@ -49,9 +49,9 @@ class Int8Ssru(Sublayers):
 
     def __call__(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Advance by one step: [N, D] to [N, D], and the new state."""
-        done = self.program.run(array(x), Past(array(state[0])[None]))
-        return torch.from_numpy(done.x), (torch.from_numpy(done.after[0]),)
+        done = self.program.run(array(x), Past(array(state[0])[:, None]))
+        return torch.from_numpy(done.x), (torch.from_numpy(done.after[:, 0]),)
 
 
 def _nothing(rows: Array) -> Past:
-    return Past(np.empty((0, *rows.shape), rows.dtype))
+    return Past(np.empty((len(rows), 0, rows.shape[1]), rows.dtype))

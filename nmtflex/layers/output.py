@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,10 @@ from nmtflex.ops.vocabulary.cross_entropy import cross_entropy
 
 CHUNK = 1 << 20  # logits of a step that are computed at once: 4 MB in float32
 LEAST_ROWS = 64  # hypotheses at once, fewer of which make slow products
+
+
+# From hidden units [N, H], bias, how many, words that are not returned, and the only ones.
+Best = Callable[[Tensor, Tensor, int, Sequence[int], Tensor | None], tuple[Tensor, Tensor]]
 
 
 class OutputLayer(nn.Module):
@@ -38,6 +42,7 @@ class OutputLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.dropout = Dropout(dropout)
+        self.fast_best: Best | None = None  # for a weight that will not change
         self.bottleneck = Linear(input_size, bottleneck) if bottleneck else None
         self.projection = Product(bottleneck or input_size, vocabulary_size)
         if tied is not None:
@@ -69,6 +74,8 @@ class OutputLayer(nn.Module):
         ``also`` [N, P], none of which is in ``never``, follow the most probable ones.
         """
         hidden, bias = self._hidden(output), self.projection.bias
+        if self.fast_best is not None and also is None:
+            return self.fast_best(hidden, bias, count, never, only)
         rows = max(LEAST_ROWS, CHUNK // len(bias))
         found = []
         for first in range(0, len(hidden), rows):

@@ -7,8 +7,11 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from nmtflex.ops.tensors import precise
+
+KEPT = 1024  # positions whose encodings are kept on the CPU
 
 
 def sinusoids(positions: Tensor, size: int, dtype: torch.dtype) -> Tensor:
@@ -27,8 +30,22 @@ def sinusoids(positions: Tensor, size: int, dtype: torch.dtype) -> Tensor:
         size: D; where it is odd, the last sine has no cosine.
         dtype: Format of the result.
     """
+    if positions.device.type == "cpu" and positions.numel() and int(positions.max()) < KEPT:
+        return functional.embedding(positions, _table(size, dtype))
+    return _sinusoids(positions, size, dtype)
+
+
+def _sinusoids(positions: Tensor, size: int, dtype: torch.dtype) -> Tensor:
+    """Compute ``sinusoids``."""
     angles = positions.unsqueeze(-1) * _frequencies(size, precise(dtype), positions.device)
     return torch.cat([angles.sin(), angles.cos()[..., : size // 2]], dim=-1).to(dtype)
+
+
+@functools.lru_cache(maxsize=4)
+def _table(size: int, dtype: torch.dtype) -> Tensor:
+    """Return the encodings of the first positions on the CPU; every step needs some."""
+    with torch.inference_mode(False):  # a training may use them later
+        return _sinusoids(torch.arange(KEPT), size, dtype)
 
 
 @functools.lru_cache(maxsize=16)

@@ -23,6 +23,7 @@ from nmtflex.ops.dispatch import form
 
 QUANTIZED = (Cell, FeedForward, Heads, SelfAttention, Ssru)  # layers whose own products may be
 LARGEST_TABLE = 1 << 26  # numbers: 256 MB in float32
+LARGEST_COPY = 1 << 22  # of a table that only repeats the embeddings, which are read more slowly
 
 
 @torch.no_grad()
@@ -55,16 +56,14 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
 
 
 def _tabulate(model: Seq2Seq) -> None:
-    """Make the table of words, unless it is too large, or would only repeat the embeddings."""
+    """Make the table of words, unless it is too large."""
     words = torch.arange(model.target_size, device=model.device)
     with model.precision():
         first = model.words(words[:1])
-        if not first.feedback.numel() and torch.equal(
-            first.gates, model.target_embedding(words[:1])
-        ):
-            return
+        embedded = model.target_embedding(words[:1])
+        copied = not first.feedback.numel() and torch.equal(first.gates, embedded)
         width = sum(part.shape[1] for part in first)
-        if len(words) * width <= LARGEST_TABLE:
+        if len(words) * width <= (LARGEST_COPY if copied else LARGEST_TABLE):
             model.word_table = model.words(words)
 
 
@@ -91,16 +90,19 @@ def _lay_out(product: Product, int8: bool, fast: bool) -> None:
 
 
 def _fuse_layers(model: Seq2Seq) -> None:
-    """Compute all layers of an encoder or decoder in as few calls as possible."""
+    """Compute the layers of encoder and decoder, and the output layer, in few calls."""
     from nmtflex.model.decoders import fused_layers as of_decoders
     from nmtflex.model.encoders import fused_layers as of_encoders
+    from nmtflex.ops.linear.packed import Packed
 
+    if isinstance(projection := model.output.projection.fast, Packed):
+        model.output.fast_best = projection.best_words
     if isinstance(encoder := model.encoder, TransformerEncoder):
         encoder.by_length = True
         encoder.fast_layers = of_encoders.FusedLayers(encoder.all_layers(), encoder.size)
     decoder = model.decoder
     if isinstance(decoder, LayeredDecoder) and of_decoders.suits(layers := decoder.all_layers()):
-        decoder.fast_layers = of_decoders.FusedLayers(layers, decoder.size)
+        decoder.fast_layers = of_decoders.FusedLayers(layers, decoder.size, decoder.norm)
 
 
 def _fuse_sublayers(model: Seq2Seq) -> None:

@@ -21,7 +21,7 @@ from nmtflex.layers.sublayers import Sublayers
 from nmtflex.model.decoders.layered import DecoderLayer
 from nmtflex.ops.cache import Cache
 from nmtflex.ops.linear.packed import array
-from nmtflex.ops.linear.stage_loops import ATTEND, Source
+from nmtflex.ops.linear.stage_loops import ATTEND, LEAVE, Source
 from nmtflex.ops.linear.stages import Past
 
 
@@ -40,9 +40,12 @@ class FusedLayers(Sublayers):
     Args:
         layers: From the bottom; see ``suits``.
         size: D.
+        norm: Of the last layer's output, or None.
     """
 
-    def __init__(self, layers: Sequence[DecoderLayer], size: int) -> None:
+    def __init__(
+        self, layers: Sequence[DecoderLayer], size: int, norm: nn.LayerNorm | None
+    ) -> None:
         super().__init__(size)
         self._looking_back = 0  # layers of self-attention
         attending = 0
@@ -59,6 +62,9 @@ class FusedLayers(Sublayers):
                 attending += 1
             if layer.feed_forward is not None:
                 self.feed(layer.around_feed_forward, layer.feed_forward)
+        self._layers = len(layers)
+        if norm is not None:
+            self.program.then(LEAVE, norm)
 
     def prepare(
         self, memories: Sequence[HeadMemory], like: Tensor
@@ -94,13 +100,15 @@ class FusedLayers(Sublayers):
 
         Args:
             x: [N, D], what the first layer reads.
-            states: Of the layers' mixers: of SSRUs [N, D], and of self-attention [N, T].
+            states: Of the layers' mixers: of self-attention [N, T], and of SSRUs at the start
+                [N, D] each, later [N, L, D] of all L layers.
             batch: From ``prepare``.
             rows: [N], the sentence of each hypothesis; None: one each.
             trace: Whether to return what was attended to.
 
         Returns:
-            Output [N, D], the new states, and a trace for each attending layer if asked for.
+            Output [N, D] after the last norm, the new states, which are one for all layers, and a
+            trace for each attending layer if asked for.
         """
         keys, values, lengths = (array(part) for part in batch[:3])
         of = np.arange(len(x)) if rows is None else array(rows)
@@ -108,14 +116,15 @@ class FusedLayers(Sublayers):
         if self._looking_back:
             added = batch.cache.make_room(len(x))
             places = torch.cat([states[0][0], added.unsqueeze(1)], dim=1)
-            nothing = np.empty((0, *x.shape), np.float32)
+            nothing = np.empty((len(x), 0, x.shape[1]), np.float32)
             past = Past(nothing, batch.cache.rows.numpy(), places.numpy())
             done = self.program.run(array(x), past, source)
             after: State = (places,) * self._looking_back
         else:
-            past = Past(np.stack([array(part) for (part,) in states]))
-            done = self.program.run(array(x), past, source)
-            after = tuple(map(torch.from_numpy, done.after))
+            first = states[0][0]
+            together = first if first.dim() == 3 else torch.cat(_all(states), dim=1)
+            done = self.program.run(array(x), Past(array(together)), source)
+            after = (torch.from_numpy(done.after),) * self._layers
         seen = []
         if trace:
             each = torch.from_numpy(lengths[of]).expand(self._heads, -1).t()
@@ -123,6 +132,11 @@ class FusedLayers(Sublayers):
                 look = Trace(each, weights.transpose(0, 1))
                 seen.append(Glimpse(x[:, :0], (), None, look))
         return torch.from_numpy(done.x), after, seen
+
+
+def _all(states: Sequence[State]) -> list[Tensor]:
+    """Return the states of single layers, each [N, D], as [N, 1, D]."""
+    return [state.unsqueeze(1) for (state,) in states]
 
 
 def suits(layers: Sequence[DecoderLayer]) -> bool:

@@ -203,12 +203,13 @@ class LayeredDecoder(Decoder):
             x, mixed, glimpses = self.fast_layers(x, mixers, memory.fast, rows, trace)
         else:
             x, mixed, glimpses = self._advance(x, memory, rows, mixers, attending, feedback, trace)
+            x = self._leave(x)
         after = (state[0] + 1, *mixed, *(part for seen in glimpses for part in seen.state))
         look = None
         if trace:
             traces = [seen.trace for seen in glimpses if seen.trace is not None]
             look = shown(traces, memory.limits) if traces else Trace(torch.zeros_like(state[0]))
-        return Step(self._leave(x), after, _mean([seen.gate for seen in glimpses]), look)
+        return Step(x, after, _mean([seen.gate for seen in glimpses]), look)
 
     def _advance(
         self,

@@ -8,6 +8,7 @@ Legend: M rows, C units that come in, O units that go out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from nmtflex.ops.linear.int8_loops import MOST
 from nmtflex.ops.linear.product_loops import COLUMNS, ROWS, laid_out, rounded
 from nmtflex.ops.linear.tiles import LANES
 from nmtflex.ops.threads import run_rows
+from nmtflex.ops.vocabulary import output_loops
 
 Array = NDArray[Any]
 
@@ -54,6 +56,29 @@ class Packed:
         given = rows, self.weight, self.scales, own, made, by_rows
         run_rows(product_loops.product, shared, len(rows) * self.weight.size, *given)
         return torch.from_numpy(made)[:, : self.out]
+
+    def best_words(
+        self, x: Tensor, bias: Tensor, count: int, never: Sequence[int], only: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the most probable words of the logits x W^T + b; see ``nmtflex.ops.vocabulary``.
+
+        Returns:
+            Logarithms of their probabilities [M, K], and the words [M, K].
+        """
+        rows, count = array(x), min(count, self.out)
+        values, words = np.empty((len(rows), count), np.float32), np.empty((len(rows), count), int)
+        run_rows(
+            output_loops.best_of_products,
+            len(rows),
+            len(rows) * self.weight.size,
+            rows,
+            output_loops.Layer(self.weight, self.scales, array(bias)),
+            np.array(never, dtype=np.int64),
+            np.full(len(rows), -1) if only is None else array(only),
+            values,
+            words,
+        )
+        return torch.from_numpy(values), torch.from_numpy(words)
 
 
 class Int8(Packed):

@@ -24,7 +24,7 @@ from nmtflex.ops.linear.product_loops import COLUMNS, ROWS, enter, multiply, spa
 from nmtflex.ops.recurrent.ssru_loops import step
 
 # Kinds of stages, those whose rows go into a product, and the columns of a program.
-PRODUCT, ENTER, SELF, ATTEND, RELU, SSRU, ADD, KEEP, TAKE = range(9)
+PRODUCT, ENTER, SELF, ATTEND, RELU, SSRU, ADD, KEEP, TAKE, LEAVE = range(10)
 LEAVING = (ENTER, SELF, ATTEND, RELU, TAKE)
 KIND, NORM, SCALES, BIAS, WEIGHT, OUT, IN, PLACE = range(8)
 NONE = -1  # no norm, or no bias
@@ -55,8 +55,8 @@ class Moving(NamedTuple):
     """What a call reads and writes."""
 
     x: Array  # [M, D], the rows
-    before: Array  # [L, M, D], states of L SSRUs
-    after: Array  # [L, M, D], become the new states
+    before: Array  # [M, L, D], states of L SSRUs
+    after: Array  # [M, L, D], become the new states
     weights: Array  # [K, h, M, S], become the weights of attention
     cache: Array  # [R, L 2 D], keys and values of all steps, of L layers of self-attention
     places: Whole  # [M, T], the row of each step in it, this step's last
@@ -115,6 +115,7 @@ def _run(
         moving.kept[m] = made
     if kind in (SSRU, ADD):
         _add(made, x)
+    if kind in (SSRU, ADD, LEAVE):
         made = x
     if stage[NORM] != NONE:
         normalize_row(made, _part(fixed, stage[NORM], 2 * len(x)), fixed.epsilon)
@@ -135,9 +136,9 @@ def _begin(fixed: Fixed, stage: Whole, moving: Moving, m: int, made: Array) -> N
 @compiled(**SUMS)
 def _mix(place: int, moving: Moving, m: int, made: Array) -> Array:
     """Advance an SSRU: its products [2 D] become its output [D]."""
-    after = moving.after[place, m]
+    after = moving.after[m, place]
     gates, made = made[: len(after)], made[len(after) :]
-    step(gates, made, moving.before[place, m], after)
+    step(gates, made, moving.before[m, place], after)
     made[:] = after
     _rectify(made)
     return made

@@ -23,7 +23,7 @@ NOWHERE = Source(NO_KEYS, NO_KEYS, NO_ROWS, NO_ROWS, 1, 1.0)
 class Past(NamedTuple):
     """What the steps before have left."""
 
-    states: Array  # [L, M, D], of L SSRUs
+    states: Array  # [M, L, D], of L SSRUs
     cache: Array = np.empty((0, 0), np.float32)  # [R, L 2 D], of self-attention
     places: Array = np.empty((0, 0), np.int64)  # [M, T]
     taken: Array = np.empty((0, 0), np.float32)  # [M, D], what the first product reads, if not x
@@ -33,7 +33,7 @@ class Done(NamedTuple):
     """What some sublayers make of rows."""
 
     x: Array  # [M, D]
-    after: Array  # [L, M, D], states of their SSRUs
+    after: Array  # [M, L, D], states of their SSRUs
     weights: Array  # [K, h, M, S], of attention
     kept: Array  # [M, O], the last product if it is kept
 
@@ -89,7 +89,7 @@ class Program:
             self._keep(norm.bias.detach().numpy())
             self._epsilon = norm.eps
         own = self._keep(bias) if len(bias) else NONE
-        begins = kind in (stage_loops.ENTER, stage_loops.TAKE)
+        begins = kind in (stage_loops.ENTER, stage_loops.TAKE, stage_loops.LEAVE)
         out = self._size if begins else self._products[-1].out
         self._kept = out if kind == stage_loops.KEEP else 0
         self._stages.append([kind, at, NONE, own, 0, out, len(bias), place])

@@ -133,11 +133,11 @@ def best_words(
         shares: Where the rows of each thread begin and end.
     """
     for share in prange(shares.shape[0] - 1):
-        _best_rows(logits, bias, never, only, values, words, shares[share], shares[share + 1])
+        best_rows(logits, bias, never, only, values, words, shares[share], shares[share + 1])
 
 
 @compiled(**SUMS)
-def _best_rows(
+def best_rows(
     logits: Array,
     bias: Array,
     never: Whole,
@@ -147,6 +147,7 @@ def _best_rows(
     first: int,
     last: int,
 ) -> None:
+    """Find the most probable words of the rows ``first <= m < last``; see ``best_words``."""
     lanes = np.empty(LANES, logits.dtype)
     peaks = np.empty((bias.shape[0] + BLOCK - 1) // BLOCK, logits.dtype)
     for row in range(first, last):

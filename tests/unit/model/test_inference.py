@@ -65,15 +65,23 @@ def translations(model):
     return [[(h.ids, pytest.approx(h.score, abs=1e-4)) for h in best] for best in found]
 
 
+@pytest.mark.parametrize(
+    ("attention", "copied"), [("global", True), ("none", True), ("flexible", False)]
+)
+def test_a_table_that_only_repeats_the_embeddings_is_smaller(attention, copied, monkeypatch):
+    monkeypatch.setattr(inference, "LARGEST_COPY", 40 * 16 - 1)
+    kind = {"encoder": "transformer", "encoder_size": 16, "decoder": "ssru"}
+    model = build(kind | {"attention": attention, "decoder_heads": 2, "encoder_heads": 2})
+    make_ready(model)
+    assert (model.word_table is None) == copied
+
+
 @pytest.mark.parametrize("options", CASES, ids=str)
 def test_it_decodes_the_same(options):
     model = build(options)
     before = translations(model)
     make_ready(model)
-    # Words enter residual layers as they are, and only the gate of flexible attention besides.
-    residual = options.get("decoder") in ("ssru", "transformer")
-    repeats = residual and options["attention"] != "flexible"
-    assert (model.word_table is None) == repeats
+    assert model.word_table is not None
     assert translations(model) == before
 
 
