@@ -23,12 +23,12 @@ from nmtflex.decoding.search import (
     NEVER,
     Bar,
     Hypothesis,
-    Sentences,
     collect,
     grow,
     upload_all,
 )
 from nmtflex.decoding.tally import Tally
+from nmtflex.ops.beam import places
 from nmtflex.ops.dispatch import steady_threads
 from nmtflex.ops.tensors import download
 from nmtflex.text.edges import Edges
@@ -195,7 +195,7 @@ class _Extension:
         stage = self.terms.stage(found.rows, found.progress)
         by_stage = np.argsort(found.rows * (self.terms.count + 1) + stage, kind="stable")
         place = np.empty_like(by_stage)
-        place[by_stage] = Sentences((found.rows * (self.terms.count + 1) + stage)[by_stage]).place
+        place[by_stage] = places((found.rows * (self.terms.count + 1) + stage)[by_stage])
         order = np.lexsort((-stage, place, found.rows))
         found = found.select(order)
-        return found.select(Sentences(found.rows).place < self._slots[found.rows])
+        return found.select(places(found.rows) < self._slots[found.rows])

@@ -22,6 +22,7 @@ from nmtflex.config import SearchConfig
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
+from nmtflex.ops.beam import extend as extend_beam
 from nmtflex.ops.dispatch import steady_threads
 from nmtflex.ops.tensors import download, upload
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
@@ -143,7 +144,9 @@ def beam_search(
             (only,) = upload_all(ensemble, np.where(most[beam.rows] == step, EOS_ID, -1))
         width = int(slots[beam.rows].max())
         values, words = download(*ensemble.best_words(width, NEVER, only))
-        return _extend(beam, values, words, width, slots)
+        check_numbers(values[:, 0])
+        found = extend_beam(beam.rows, beam.totals, values, words, slots)
+        return Beam(beam.rows[found.parents], *found)
 
     live, ended = grow(ensemble, beam, slots, bar, extend)
     if tally is not None:
@@ -203,13 +206,12 @@ class Bar:
 
     def raise_by(self, ended: Growing, length: int) -> None:
         """Count hypotheses that ended with ``length`` tokens, EOS counted."""
-        if not len(ended.rows):
-            return
-        of = Sentences(ended.rows)
-        scores = np.full((len(self._best), of.most), -np.inf)
-        scores[ended.rows, of.place] = ended.totals / length**self._length_penalty
-        wanted = self._best.shape[1]
-        self._best = np.sort(np.concatenate([self._best, scores], axis=1))[:, -wanted:]
+        scores = ended.totals / length**self._length_penalty
+        for row, score in zip(ended.rows, scores, strict=True):
+            best = self._best[row]
+            if score > best[0]:
+                best[0] = score
+                best.sort()
 
     def open_sentences(self, live: Growing) -> Array:
         """Return which sentences [B] have a live hypothesis that may reach the bar."""
@@ -220,54 +222,9 @@ class Bar:
         return found
 
 
-class Sentences:
-    """The sentences that hypotheses belong to.
-
-    Args:
-        rows: [N], ascending: the sentence of each hypothesis.
-    """
-
-    def __init__(self, rows: Array) -> None:
-        first = np.flatnonzero(np.diff(rows, prepend=-1))  # [R], of each sentence's hypotheses
-        counts = np.diff(first, append=len(rows))
-        self.count = len(first)  # R, sentences that have any
-        self.which = np.repeat(np.arange(len(first)), counts)  # [N] which of these
-        self.place = np.arange(len(rows)) - first[self.which]  # [N] within the sentence
-        self.most = int(counts.max(initial=0))  # hypotheses of a sentence
-
-
 def upload_all(ensemble: Ensemble, *parts: Array) -> Tensor:
     """Copy arrays [N] to the models' device without waiting; return them as one tensor."""
     return upload(torch.from_numpy(np.stack(parts)), ensemble.device)
-
-
-def _extend(beam: Beam, values: Array, tokens: Array, width: int, slots: Array) -> Beam:
-    """Return the best continuations of each sentence, as many as it has slots.
-
-    Args:
-        beam: N hypotheses.
-        values: [N, K], log-probabilities of the best words of each.
-        tokens: [N, K], these words.
-        width: The most that a sentence may have.
-        slots: [B], how many each sentence may have.
-    """
-    check_numbers(values[:, 0])
-    totals = beam.totals[:, None] + values
-    if width == 1:  # every sentence has one hypothesis, and that one its best word
-        found = Beam(beam.rows, np.arange(len(tokens)), tokens[:, 0].astype(np.int64), totals[:, 0])
-        return found.select(found.totals > -np.inf)
-    of = Sentences(beam.rows)
-    grid = np.full((of.count, of.most, totals.shape[1]), -np.inf)
-    grid[of.which, of.place] = totals
-    flat = grid.reshape(of.count, -1)
-    width = min(width, flat.shape[1])
-    least = np.partition(flat, -width, axis=1)[:, -width]  # [R], the last that may have a slot
-    parents, ranks = np.nonzero((totals >= least[of.which, None]) & (totals > -np.inf))
-    tokens, totals = tokens[parents, ranks].astype(np.int64), totals[parents, ranks]
-    found = Beam(beam.rows[parents], parents, tokens, totals)
-    # By word, then by hypothesis, in which order they are.
-    found = found.select(np.lexsort((tokens, -totals, found.rows)))
-    return found.select(Sentences(found.rows).place < slots[found.rows])
 
 
 def collect(

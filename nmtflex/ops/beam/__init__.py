@@ -1,0 +1,46 @@
+"""The best continuations of hypotheses, sentence by sentence.
+
+Legend: N hypotheses, K words proposed for each, B sentences, M continuations.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nmtflex.ops.dispatch import implementation
+
+Array = NDArray[Any]
+
+
+class Found(NamedTuple):
+    """Continuations."""
+
+    parents: Array  # [M], the hypothesis that each continues
+    words: Array  # [M]
+    totals: Array  # [M], log-probabilities
+
+
+def places(groups: Array) -> Array:
+    """Return the place of each number [N], ascending, among those equal to it."""
+    return np.arange(len(groups)) - np.searchsorted(groups, groups)
+
+
+def extend(rows: Array, totals: Array, values: Array, words: Array, slots: Array) -> Found:
+    """Return the best continuations of each sentence, as many as it has slots.
+
+    They are sorted by sentence, then by log-probability, the best first; equal ones by lowest word,
+    then by hypothesis.
+
+    Args:
+        rows: [N], ascending: the sentence of each hypothesis.
+        totals: [N], summed log-probabilities.
+        values: [N, K], log-probabilities of words, the best first; -inf is no word.
+        words: [N, K], these words.
+        slots: [B], how many each sentence may have; at least 1 of those in ``rows``.
+    """
+    chosen = implementation("beam", torch.device("cpu"))
+    return Found(*chosen.extend(rows, totals, values, words, slots))
