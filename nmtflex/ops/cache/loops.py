@@ -28,20 +28,14 @@ def attend(
         shares: Where the hypotheses of each thread begin and end.
     """
     for share in prange(shares.shape[0] - 1):
-        weights = np.empty(places.shape[1], query.dtype)
+        weights = np.empty((heads, places.shape[1]), query.dtype)
         for n in range(shares[share], shares[share + 1]):
-            attend_row(heads, query[n], rows, 0, places[n], weights, made[n])
+            attend_row(query[n], rows, 0, places[n], weights, made[n])
 
 
 @compiled(**SUMS)
 def attend_row(
-    heads: int,
-    query: Array,
-    rows: Array,
-    begin: int,
-    places: Whole,
-    weights: Array,
-    made: Array,
+    query: Array, rows: Array, begin: int, places: Whole, weights: Array, made: Array
 ) -> None:
     """Attend to the steps of one hypothesis; see ``attend``.
 
@@ -51,21 +45,25 @@ def attend_row(
         rows: [R, 2 D and more].
         begin: Where a layer's keys begin in a row.
         places: [T].
-        weights: [T], room.
+        weights: [h, T], room.
         made: [D] of zeros, becomes the context.
     """
-    size = len(query)
+    size, heads = len(query), len(weights)
     each = size // heads
     scale = query.dtype.type(1 / math.sqrt(each))
+    # Step by step, and for each head after head, as the numbers lie in memory.
+    for t in range(len(places)):
+        keys = rows[places[t], begin : begin + size]
+        for head in range(heads):
+            first, stop = head * each, (head + 1) * each
+            weights[head, t] = scale * _dot(query[first:stop], keys[first:stop])
     for head in range(heads):
-        first, stop = head * each, (head + 1) * each
-        own = query[first:stop]
-        for t in range(len(places)):
-            weights[t] = scale * _dot(own, rows[places[t], begin + first : begin + stop])
-        softmax(weights)
-        for t in range(len(places)):
-            values = rows[places[t], begin + size + first : begin + size + stop]
-            _add(weights[t], values, made[first:stop])
+        softmax(weights[head])
+    for t in range(len(places)):
+        values = rows[places[t], begin + size : begin + 2 * size]
+        for head in range(heads):
+            first, stop = head * each, (head + 1) * each
+            _add(weights[head, t], values[first:stop], made[first:stop])
 
 
 @compiled(**SUMS)

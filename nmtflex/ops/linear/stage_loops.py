@@ -70,7 +70,7 @@ def run_stages(fixed: Fixed, source: Source, moving: Moving, shares: Whole) -> N
     for share in prange(shares.shape[0] - 1):
         entering = space(fixed.widest, fixed.weights, moving.x)
         made = np.empty((ROWS, fixed.widest + COLUMNS), moving.x.dtype)
-        seen = np.empty(moving.places.shape[1], moving.x.dtype)
+        seen = np.empty((source.heads, moving.places.shape[1]), moving.x.dtype)
         for low in range(shares[share], shares[share + 1], ROWS):
             high = min(low + ROWS, shares[share + 1])
             for p in range(len(fixed.program)):
@@ -106,7 +106,7 @@ def _run(
     if kind == SSRU:
         made = _mix(stage[PLACE], moving, m, made)
     elif kind == SELF:
-        made = _look_back(stage[PLACE], source.heads, moving, m, made, seen)
+        made = _look_back(stage[PLACE], moving, m, made, seen)
     elif kind == ATTEND:
         _attend(source, stage[PLACE], m, made, moving.weights)
     elif kind == RELU:
@@ -145,14 +145,14 @@ def _mix(place: int, moving: Moving, m: int, made: Array) -> Array:
 
 
 @compiled(**SUMS)
-def _look_back(place: int, heads: int, moving: Moving, m: int, made: Array, seen: Array) -> Array:
+def _look_back(place: int, moving: Moving, m: int, made: Array, seen: Array) -> Array:
     """Attend to the steps so far: query, key and value [3 D] become a context [D]."""
     places, size = moving.places[m], moving.x.shape[1]
     begin = place * 2 * size
     moving.cache[places[-1], begin : begin + 2 * size] = made[size:]
     query, made = made[:size], made[size : 2 * size]
     made[:] = 0
-    attend_row(heads, query, moving.cache, begin, places, seen, made)
+    attend_row(query, moving.cache, begin, places, seen, made)
     return made
 
 
