@@ -247,7 +247,7 @@ class Seq2Seq(nn.Module):
         found = torch.stack([part.encoding_computations(lengths) for part in mechanisms])
         return self.decoder.heads * found.sum(0)
 
-    def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
+    def parts(self) -> dict[str, list[tuple[object, str]]]:
         """Return the methods in which decoding spends its time, by part, for a stopwatch.
 
         The encoder's has what attention prepares once a sentence, and the embedding's what the

@@ -77,7 +77,7 @@ class Decoder(nn.Module, ABC):
         return any(isinstance(part, Reuse) for part in self.modules())
 
     @abstractmethod
-    def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
+    def parts(self) -> dict[str, list[tuple[object, str]]]:
         """Return the methods in which a step spends its time, by part, for a stopwatch."""
 
     @abstractmethod

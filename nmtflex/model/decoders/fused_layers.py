@@ -88,7 +88,7 @@ class FusedLayers(Sublayers):
         cache = Cache(like, self._looking_back)
         return shared, FusedMemory(keys, values, sources[0].lengths, cache)
 
-    def __call__(
+    def step(
         self,
         x: Tensor,
         states: Sequence[State],

@@ -35,7 +35,7 @@ class FastLayers(Protocol):
     def prepare(self, memories: Sequence[Any], like: Tensor) -> tuple[tuple[Any, ...], Any]:
         """Lay out a batch's source; see ``FusedLayers``."""
 
-    def __call__(
+    def step(
         self, x: Tensor, states: Sequence[State], batch: Any, rows: Tensor | None, trace: bool
     ) -> tuple[Tensor, State, list[Glimpse]]:
         """Advance; see ``LayeredDecoder._advance``."""
@@ -145,8 +145,13 @@ class LayeredDecoder(Decoder):
         found = [heads.mechanism for heads in self._attentions()]
         return found if self.without is None else [self.without]
 
-    def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
-        """Return attention, mixers and feed-forward layers; see ``Decoder.parts``."""
+    def parts(self) -> dict[str, list[tuple[object, str]]]:
+        """Return attention, mixers and feed-forward layers; see ``Decoder.parts``.
+
+        They are one part if they are computed in one call.
+        """
+        if self.fast_layers is not None:
+            return {"layers": [(self.fast_layers, "step")]}
         layers = self.all_layers()
         recurrent = isinstance(layers[0].mixer, Ssru)
         return {
@@ -200,7 +205,7 @@ class LayeredDecoder(Decoder):
             summary = summary.index_select(0, rows)
         x = self._enter(words.gates, state[0], summary)
         if self.fast_layers is not None:
-            x, mixed, glimpses = self.fast_layers(x, mixers, memory.fast, rows, trace)
+            x, mixed, glimpses = self.fast_layers.step(x, mixers, memory.fast, rows, trace)
         else:
             x, mixed, glimpses = self._advance(x, memory, rows, mixers, attending, feedback, trace)
             x = self._leave(x)

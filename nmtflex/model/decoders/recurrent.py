@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from nmtflex.attention import UNLIMITED, Attention, Limits, Reuse, State
 from nmtflex.attention.marking import prepare
@@ -47,7 +47,7 @@ class RecurrentDecoder(Decoder):
         """Return the one mechanism."""
         return [self.attention.mechanism]
 
-    def parts(self) -> dict[str, list[tuple[nn.Module, str]]]:
+    def parts(self) -> dict[str, list[tuple[object, str]]]:
         """Return attention and the cells; see ``Decoder.parts``."""
         return {
             "attention": [(self.attention, "forward")],

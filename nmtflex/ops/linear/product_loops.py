@@ -95,11 +95,7 @@ def product(
 def space(width: int, weights: Int8 | Array, like: Array) -> Entering:
     """Return room for rows of at most ``width`` numbers."""
     numbers: Any = np.empty((ROWS, width + GROUP), weights.dtype)
-    return Entering(
-        numbers,
-        np.empty(ROWS, like.dtype),
-        np.empty(ROWS, np.int32),
-    )
+    return Entering(numbers, np.empty(ROWS, like.dtype), np.empty(ROWS, np.int32))
 
 
 @compiled(**SUMS)

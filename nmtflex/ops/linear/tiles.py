@@ -65,7 +65,8 @@ def _dot_two(builder: Any, sums: Any, weights: Any, row: Any) -> Any:
     """Add two products at once, of numbers that are widened to 16 bits."""
     pairs = ir.VectorType(SHORT, 2 * LANES)
     kind = ir.FunctionType(SUMS, [pairs, pairs])
-    add = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx2.pmadd.wd")
+    name = "avx2.pmadd.wd" if LANES == 8 else "avx512.pmaddw.d.512"
+    add = cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.{name}")
     wide = builder.bitcast(builder.sext(row, ir.VectorType(SHORT, 2)), WHOLE)
     both = builder.bitcast(_repeated(builder, wide, SUMS), pairs)
     return builder.add(sums, builder.call(add, [builder.sext(weights, pairs), both]))
@@ -82,7 +83,8 @@ def _choose() -> Form:
     if ("avx512vnni" in FEATURES and LANES == 16) or ("avxvnni" in FEATURES and LANES == 8):
         llvm.initialize_native_asmparser()
         return Form(4, 128, _dot_four)
-    return Form(2, 0, _dot_two) if LANES == 8 else Form(1, 0, _dot_one)
+    pairs = LANES == 8 or "avx512bw" in FEATURES
+    return Form(2, 0, _dot_two) if pairs else Form(1, 0, _dot_one)
 
 
 INT8 = _choose()

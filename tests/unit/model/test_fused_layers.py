@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 import torch
 
+from nmtflex.bench.stopwatch import Stopwatch
 from nmtflex.config import FlexibleConfig, GlobalConfig, ModelConfig, SearchConfig
 from nmtflex.decoding.search import beam_search
 from nmtflex.model.build import build_model
@@ -80,6 +83,17 @@ def test_a_step_is_that_of_the_sublayers_one_by_one(options, kind, count, int8, 
         alike(fast.trace.weights, slow.trace.weights)
         assert torch.equal(fast.trace.computed, slow.trace.computed)
         state = slow.state
+
+
+def test_their_time_is_that_of_one_part(monkeypatch):
+    model, seconds = build(int8=False), 0.01
+    layers = type(decoder_of(model).fast_layers)
+    step = layers.step
+    monkeypatch.setattr(layers, "step", lambda *given: (time.sleep(seconds), step(*given))[1])
+    with Stopwatch(model) as watch:
+        beam_search([model], [[4, 5, 6]], SearchConfig(beam=1, max_length=3))
+    assert set(watch.seconds) == {"encoder", "embedding", "layers", "output layer", "search"}
+    assert watch.seconds["layers"] >= seconds
 
 
 @pytest.mark.parametrize("int8", [True, False])
