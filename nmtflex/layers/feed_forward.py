@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
@@ -37,13 +35,10 @@ class Feeding(nn.Module):
 
     feed_forward: FeedForward | None
     around_feed_forward: Residual
-    fast_feed: Callable[[Tensor], Tensor] | None = None  # for weights that will not change
 
     def feed(self, x: Tensor) -> Tensor:
         """Return the result [.., D] of the feed-forward sublayer, or x if there is none."""
         if self.feed_forward is None:
             return x
-        if self.fast_feed is not None:
-            return self.fast_feed(x)
         y = self.feed_forward(self.around_feed_forward.enter(x))
         return self.around_feed_forward.leave(x, y)

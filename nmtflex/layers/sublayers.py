@@ -10,7 +10,7 @@ from nmtflex.layers.residual import Residual
 from nmtflex.layers.self_attention import SelfAttention
 from nmtflex.layers.ssru import Ssru
 from nmtflex.ops.linear.packed import Packed, array
-from nmtflex.ops.linear.stage_loops import ADD, ENTER, KEEP, RELU, SELF, SSRU, TAKE
+from nmtflex.ops.linear.stage_loops import ADD, ENTER, JOIN, KEEP, RELU, SELF, SHOW, SSRU, TAKE
 from nmtflex.ops.linear.stages import Program
 
 
@@ -48,6 +48,14 @@ class Sublayers:
         """Add its second half, which takes the contexts."""
         self.program.then(TAKE, None)
         self.leave(around, layer.output)
+
+    def show(self, around: Residual) -> None:
+        """Keep what a sublayer reads that is computed elsewhere."""
+        self.program.then(SHOW, before(around))
+
+    def join(self, around: Residual) -> None:
+        """Take what such a sublayer has made, and add the residual connection."""
+        self.program.then(JOIN, after(around))
 
     def enter(self, around: Residual, product: Product, kind: int, place: int = 0) -> None:
         """Add the first product of a sublayer, and the stage that makes something of it."""

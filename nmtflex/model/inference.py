@@ -16,7 +16,7 @@ from nmtflex.layers.feed_forward import FeedForward
 from nmtflex.layers.linear import Product
 from nmtflex.layers.self_attention import SelfAttention
 from nmtflex.layers.ssru import Ssru
-from nmtflex.model.decoders.layered import DecoderLayer, LayeredDecoder
+from nmtflex.model.decoders.layered import LayeredDecoder
 from nmtflex.model.encoders.transformer import TransformerEncoder
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.dispatch import form
@@ -47,8 +47,6 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
     for module in model.modules():
         if isinstance(module, Product):
             _lay_out(module, module in quantized, fast)
-    if int8:
-        _fuse_sublayers(model)
     if int8 or fast:
         _fuse_layers(model)
     if model.autocast:
@@ -100,22 +98,9 @@ def _fuse_layers(model: Seq2Seq) -> None:
     if isinstance(encoder := model.encoder, TransformerEncoder):
         encoder.by_length = True
         encoder.fast_layers = of_encoders.FusedLayers(encoder.all_layers(), encoder.size)
-    decoder = model.decoder
-    if isinstance(decoder, LayeredDecoder) and of_decoders.suits(layers := decoder.all_layers()):
+    if isinstance(decoder := model.decoder, LayeredDecoder):
+        layers = decoder.all_layers()
         decoder.fast_layers = of_decoders.FusedLayers(layers, decoder.size, decoder.norm)
-
-
-def _fuse_sublayers(model: Seq2Seq) -> None:
-    """Compute sublayers in 8 bits in few passes."""
-    from nmtflex.layers.int8 import Int8FeedForward, Int8Ssru
-
-    for layer in model.modules():
-        if not isinstance(layer, DecoderLayer):
-            continue
-        if layer.feed_forward is not None:
-            layer.fast_feed = Int8FeedForward(layer.around_feed_forward, layer.feed_forward)
-        if isinstance(layer.mixer, Ssru):
-            layer.fast_mix = Int8Ssru(layer.around_mixer, layer.mixer)
 
 
 def _round(model: Seq2Seq) -> None:

@@ -1,12 +1,13 @@
-"""All layers of a layered decoder, a step in one call.
+"""All layers of a layered decoder, a step in as few calls as possible.
 
-For layers with global attention, or none, in 8 bits or in float32. Legend: N hypotheses, D units, h
-heads, S source positions, A units of a head, T steps so far.
+With global attention and dot products a step is one call; what every other mechanism does comes
+between two calls. In 8 bits or in float32. Legend: N hypotheses, D units, h heads, S source
+positions, A units of a head, T steps so far, L layers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -20,25 +21,27 @@ from nmtflex.layers.ssru import Ssru
 from nmtflex.layers.sublayers import Sublayers
 from nmtflex.model.decoders.layered import DecoderLayer
 from nmtflex.ops.cache import Cache
-from nmtflex.ops.linear.packed import array
+from nmtflex.ops.linear.packed import Array, array
 from nmtflex.ops.linear.stage_loops import ATTEND, LEAVE, Source
-from nmtflex.ops.linear.stages import Past
+from nmtflex.ops.linear.stages import NOWHERE, Past
+
+Attend = Callable[[int, Tensor], Glimpse]  # of the number of an attending layer, and queries [N, D]
 
 
 class FusedMemory(NamedTuple):
-    """What a batch's steps attend to."""
+    """What a batch's steps attend to inside a call; nothing if attention is between them."""
 
-    keys: Tensor  # [K, h B, S, A], of K attending layers
-    values: Tensor  # [K, h B, S, A]
-    lengths: Tensor  # [h B]
+    keys: Tensor | None  # [K, h B, S, A], of K attending layers
+    values: Tensor | None  # [K, h B, S, A]
+    lengths: Tensor | None  # [h B]
     cache: Cache  # of all layers of self-attention
 
 
-class FusedLayers(Sublayers):
+class FusedLayers:
     """The layers of a decoder, whose weights will not change.
 
     Args:
-        layers: From the bottom; see ``suits``.
+        layers: From the bottom.
         size: D.
         norm: Of the last layer's output, or None.
     """
@@ -46,25 +49,41 @@ class FusedLayers(Sublayers):
     def __init__(
         self, layers: Sequence[DecoderLayer], size: int, norm: nn.LayerNorm | None
     ) -> None:
-        super().__init__(size)
-        self._looking_back = 0  # layers of self-attention
+        attentions = [layer.attention for layer in layers if layer.attention is not None]
+        self.attends = bool(attentions) and all(map(_is_dot, attentions))
+        self._count = len(layers)
+        self._looking_back = sum(not isinstance(layer.mixer, Ssru) for layer in layers)
+        self._heads, self._scale = 1, 1.0
+        self._parts = [Sublayers(size)]  # between two attentions, if these are not inside
         attending = 0
         for place, layer in enumerate(layers):
             if isinstance(layer.mixer, Ssru):
-                self.mix(layer.around_mixer, layer.mixer, place)
+                self._parts[-1].mix(layer.around_mixer, layer.mixer, place)
             else:
-                self.look_back(layer.around_mixer, layer.mixer, place)
-                self._looking_back += 1
-            if isinstance(heads := layer.attention, Heads):
-                self.enter(layer.around_attention, heads.query, ATTEND, attending)
-                self.leave(layer.around_attention, heads.output)
-                self._heads, self._scale = heads.heads, _scale(heads)
+                self._parts[-1].look_back(layer.around_mixer, layer.mixer, place)
+                self._heads = layer.mixer.heads
+            if layer.attention is not None:
+                self._add_attention(layer, attending, size)
                 attending += 1
             if layer.feed_forward is not None:
-                self.feed(layer.around_feed_forward, layer.feed_forward)
-        self._layers = len(layers)
+                self._parts[-1].feed(layer.around_feed_forward, layer.feed_forward)
         if norm is not None:
-            self.program.then(LEAVE, norm)
+            self._parts[-1].program.then(LEAVE, norm)
+
+    def parts(self) -> list[tuple[object, str]]:
+        """Return the methods that take time, for a stopwatch."""
+        return [(part.program, "run") for part in self._parts]
+
+    def _add_attention(self, layer: DecoderLayer, place: int, size: int) -> None:
+        """Add an attending sublayer, the one numbered ``place``."""
+        if self.attends and isinstance(heads := layer.attention, Heads):
+            self._parts[-1].enter(layer.around_attention, heads.query, ATTEND, place)
+            self._parts[-1].leave(layer.around_attention, heads.output)
+            self._heads, self._scale = heads.heads, _scale(heads)
+        else:
+            self._parts[-1].show(layer.around_attention)
+            self._parts.append(Sublayers(size))
+            self._parts[-1].join(layer.around_attention)
 
     def prepare(
         self, memories: Sequence[HeadMemory], like: Tensor
@@ -78,6 +97,9 @@ class FusedLayers(Sublayers):
         Returns:
             The same memories, whose numbers are where the steps read them, and what these read.
         """
+        cache = Cache(like, self._looking_back)
+        if not self.attends:
+            return tuple(memories), FusedMemory(None, None, None, cache)
         sources = [memory.inner for memory in memories]
         keys = torch.stack([source.keys for source in sources])
         values = torch.stack([source.values for source in sources])
@@ -85,7 +107,6 @@ class FusedLayers(Sublayers):
             memory._replace(inner=memory.inner._replace(keys=own_keys, values=own_values))
             for memory, own_keys, own_values in zip(memories, keys, values, strict=True)
         )
-        cache = Cache(like, self._looking_back)
         return shared, FusedMemory(keys, values, sources[0].lengths, cache)
 
     def step(
@@ -94,6 +115,7 @@ class FusedLayers(Sublayers):
         states: Sequence[State],
         batch: FusedMemory,
         rows: Tensor | None,
+        attend: Attend,
         trace: bool,
     ) -> tuple[Tensor, State, list[Glimpse]]:
         """Advance all layers by one step.
@@ -104,45 +126,52 @@ class FusedLayers(Sublayers):
                 [N, D] each, later [N, L, D] of all L layers.
             batch: From ``prepare``.
             rows: [N], the sentence of each hypothesis; None: one each.
+            attend: Attends where that is not done inside.
             trace: Whether to return what was attended to.
 
         Returns:
-            Output [N, D] after the last norm, the new states, which are one for all layers, and a
-            trace for each attending layer if asked for.
+            Output [N, D] after the last norm, the new states, which are one for all layers, and
+            what was seen: by each attending layer, or only on request if nothing is needed of it.
         """
-        keys, values, lengths = (array(part) for part in batch[:3])
-        of = np.arange(len(x)) if rows is None else array(rows)
-        source = Source(keys, values, lengths, of, self._heads, self._scale)
+        past, after = self._past(x, states, batch)
+        source = self._source(batch, rows, len(x))
+        done = self._parts[0].program.run(array(x), past, source)
+        seen = []
+        for at, part in enumerate(self._parts[1:]):
+            seen.append(attend(at, torch.from_numpy(done.kept)))
+            past = past._replace(taken=array(seen[-1].context))
+            done = part.program.run(done.x, past, source)
+        if trace and self.attends:
+            lengths = torch.from_numpy(source.lengths[source.rows]).expand(self._heads, -1).t()
+            for weights in map(torch.from_numpy, done.weights):
+                own = Trace(lengths, weights.transpose(0, 1))
+                seen.append(Glimpse(x[:, :0], (), None, own))
+        return torch.from_numpy(done.x), (after,) * self._count, seen
+
+    def _past(self, x: Tensor, states: Sequence[State], batch: FusedMemory) -> tuple[Past, Tensor]:
+        """Return what the steps before have left, and the state after this one."""
+        nothing: Array = np.empty((len(x), 0, x.shape[1]), np.float32)
+        first = states[0][0]
         if self._looking_back:
             added = batch.cache.make_room(len(x))
-            places = torch.cat([states[0][0], added.unsqueeze(1)], dim=1)
-            nothing = np.empty((len(x), 0, x.shape[1]), np.float32)
-            past = Past(nothing, batch.cache.rows.numpy(), places.numpy())
-            done = self.program.run(array(x), past, source)
-            after: State = (places,) * self._looking_back
-        else:
-            first = states[0][0]
-            together = first if first.dim() == 3 else torch.cat(_all(states), dim=1)
-            done = self.program.run(array(x), Past(array(together)), source)
-            after = (torch.from_numpy(done.after),) * self._layers
-        seen = []
-        if trace:
-            each = torch.from_numpy(lengths[of]).expand(self._heads, -1).t()
-            for weights in map(torch.from_numpy, done.weights):
-                look = Trace(each, weights.transpose(0, 1))
-                seen.append(Glimpse(x[:, :0], (), None, look))
-        return torch.from_numpy(done.x), after, seen
+            places = torch.cat([first, added.unsqueeze(1)], dim=1)
+            return Past(nothing, nothing, batch.cache.rows.numpy(), places.numpy()), places
+        together = first if first.dim() == 3 else torch.cat(_all(states), dim=1)
+        after = torch.empty_like(together)
+        return Past(array(together), after.numpy()), after
+
+    def _source(self, batch: FusedMemory, rows: Tensor | None, count: int) -> Source:
+        """Return what ``count`` hypotheses attend to inside a call."""
+        if batch.keys is None or batch.values is None or batch.lengths is None:
+            return NOWHERE._replace(heads=self._heads)
+        of = np.arange(count) if rows is None else array(rows)
+        arrays = array(batch.keys), array(batch.values), array(batch.lengths)
+        return Source(*arrays, of, self._heads, self._scale)
 
 
 def _all(states: Sequence[State]) -> list[Tensor]:
     """Return the states of single layers, each [N, D], as [N, 1, D]."""
     return [state.unsqueeze(1) for (state,) in states]
-
-
-def suits(layers: Sequence[DecoderLayer]) -> bool:
-    """Whether those layers that attend do so globally, by dot products, and at least one does."""
-    attentions = [layer.attention for layer in layers if layer.attention is not None]
-    return bool(attentions) and all(map(_is_dot, attentions))
 
 
 def _is_dot(attention: nn.Module) -> bool:

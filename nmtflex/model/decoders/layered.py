@@ -32,11 +32,22 @@ Mixer = Ssru | CausalSelfAttention  # what lets a step see the steps before
 class FastLayers(Protocol):
     """A faster way to advance all layers by a step."""
 
+    attends: bool  # whether it attends to the source itself
+
+    def parts(self) -> list[tuple[object, str]]:
+        """Return its methods that take time, for a stopwatch."""
+
     def prepare(self, memories: Sequence[Any], like: Tensor) -> tuple[tuple[Any, ...], Any]:
         """Lay out a batch's source; see ``FusedLayers``."""
 
     def step(
-        self, x: Tensor, states: Sequence[State], batch: Any, rows: Tensor | None, trace: bool
+        self,
+        x: Tensor,
+        states: Sequence[State],
+        batch: Any,
+        rows: Tensor | None,
+        attend: Callable[[int, Tensor], Glimpse],
+        trace: bool,
     ) -> tuple[Tensor, State, list[Glimpse]]:
         """Advance; see ``LayeredDecoder._advance``."""
 
@@ -52,8 +63,6 @@ class DecoderLayer(Feeding):
         pre_norm: Whether the norms come before the sublayers.
         dropout: Share of each sublayer's outputs dropped in training.
     """
-
-    fast_mix: Callable[[Tensor, State], tuple[Tensor, State]] | None = None  # as ``fast_feed``
 
     def __init__(
         self,
@@ -74,8 +83,6 @@ class DecoderLayer(Feeding):
 
     def mix(self, x: Tensor, cache: Any, state: State) -> tuple[Tensor, State]:
         """Advance the mixer's sublayer by one step: x [N, D]."""
-        if self.fast_mix is not None:
-            return self.fast_mix(x, state)
         y, state = self.mixer.step(self.around_mixer.enter(x), cache, state)
         return self.around_mixer.leave(x, y), state
 
@@ -148,14 +155,16 @@ class LayeredDecoder(Decoder):
     def parts(self) -> dict[str, list[tuple[object, str]]]:
         """Return attention, mixers and feed-forward layers; see ``Decoder.parts``.
 
-        They are one part if they are computed in one call.
+        All that is computed in one call is one part.
         """
+        attention: list[tuple[object, str]] = [(heads, "forward") for heads in self._attentions()]
         if self.fast_layers is not None:
-            return {"layers": [(self.fast_layers, "step")]}
+            own = {"layers": self.fast_layers.parts()}
+            return own if self.fast_layers.attends else {"attention": attention, **own}
         layers = self.all_layers()
         recurrent = isinstance(layers[0].mixer, Ssru)
         return {
-            "attention": [(heads, "forward") for heads in self._attentions()],
+            "attention": attention,
             "SSRU" if recurrent else "self-attention": [(layer, "mix") for layer in layers],
             "feed-forward": [(layer, "feed") for layer in layers],
         }
@@ -204,11 +213,16 @@ class LayeredDecoder(Decoder):
         if summary is not None and rows is not None:
             summary = summary.index_select(0, rows)
         x = self._enter(words.gates, state[0], summary)
+        attentions = self._attentions()
+
+        def attend(at: int, query: Tensor) -> Glimpse:
+            source = memory.attending[at]
+            return attentions[at](query, feedback[at], source, rows, attending[at], trace)
+
         if self.fast_layers is not None:
-            x, mixed, glimpses = self.fast_layers.step(x, mixers, memory.fast, rows, trace)
+            x, mixed, glimpses = self.fast_layers.step(x, mixers, memory.fast, rows, attend, trace)
         else:
-            x, mixed, glimpses = self._advance(x, memory, rows, mixers, attending, feedback, trace)
-            x = self._leave(x)
+            x, mixed, glimpses = self._advance(x, memory.caches, mixers, attend)
         after = (state[0] + 1, *mixed, *(part for seen in glimpses for part in seen.state))
         look = None
         if trace:
@@ -219,27 +233,22 @@ class LayeredDecoder(Decoder):
     def _advance(
         self,
         x: Tensor,
-        memory: LayeredMemory,
-        rows: Tensor | None,
+        caches: Sequence[Cache | None],
         mixers: Sequence[State],
-        attending: Sequence[State],
-        feedback: Sequence[Tensor],
-        trace: bool,
+        attend: Callable[[int, Tensor], Glimpse],
     ) -> tuple[Tensor, State, list[Glimpse]]:
         """Advance all layers by one step; return output, the mixers' state, and what was seen."""
         after: State = ()
         glimpses: list[Glimpse] = []
-        for layer, cache, own in zip(self.all_layers(), memory.caches, mixers, strict=True):
+        for layer, cache, own in zip(self.all_layers(), caches, mixers, strict=True):
             x, mixed = layer.mix(x, cache, own)
             after += mixed
             if layer.attention is not None:
-                at = len(glimpses)
-                query, source = layer.around_attention.enter(x), memory.attending[at]
-                seen = layer.attention(query, feedback[at], source, rows, attending[at], trace)
+                seen = attend(len(glimpses), layer.around_attention.enter(x))
                 x = layer.around_attention.leave(x, seen.context)
                 glimpses.append(seen)
             x = layer.feed(x)
-        return x, after, glimpses
+        return self._leave(x), after, glimpses
 
     def sequence(self, memory: LayeredMemory, state: State, embedded: Tensor) -> Steps:
         """Run over given words, every layer in all steps at once; see ``Decoder.sequence``."""

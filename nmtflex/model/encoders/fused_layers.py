@@ -35,7 +35,8 @@ class FusedLayers:
     def __call__(self, x: Tensor, layout: Layout) -> Tensor:
         """Return [M, H] of real tokens [M, H]."""
         rows = array(x)
-        past = Past(np.empty((len(rows), 0, rows.shape[1]), np.float32))
+        nothing = np.empty((len(rows), 0, rows.shape[1]), np.float32)
+        past = Past(nothing, nothing)
         for part, attention in zip(self._between, [*self._attentions, None], strict=True):
             done = part.program.run(rows, past)
             rows = done.x

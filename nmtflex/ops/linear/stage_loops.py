@@ -24,7 +24,7 @@ from nmtflex.ops.linear.product_loops import COLUMNS, ROWS, enter, multiply, spa
 from nmtflex.ops.recurrent.ssru_loops import step
 
 # Kinds of stages, those whose rows go into a product, and the columns of a program.
-PRODUCT, ENTER, SELF, ATTEND, RELU, SSRU, ADD, KEEP, TAKE, LEAVE = range(10)
+PRODUCT, ENTER, SELF, ATTEND, RELU, SSRU, ADD, KEEP, TAKE, SHOW, JOIN, LEAVE = range(12)
 LEAVING = (ENTER, SELF, ATTEND, RELU, TAKE)
 KIND, NORM, SCALES, BIAS, WEIGHT, OUT, IN, PLACE = range(8)
 NONE = -1  # no norm, or no bias
@@ -60,8 +60,8 @@ class Moving(NamedTuple):
     weights: Array  # [K, h, M, S], become the weights of attention
     cache: Array  # [R, L 2 D], keys and values of all steps, of L layers of self-attention
     places: Whole  # [M, T], the row of each step in it, this step's last
-    taken: Array  # [M, D], rows of another operation, which go into the first product
-    kept: Array  # [M, O], become the last product
+    taken: Array  # [M, D], rows of another operation
+    kept: Array  # [M, O], become the rows that another operation is to read
 
 
 @entry(parallel=True)
@@ -111,23 +111,23 @@ def _run(
         _attend(source, stage[PLACE], m, made, moving.weights)
     elif kind == RELU:
         _rectify(made)
-    elif kind == KEEP:
-        moving.kept[m] = made
-    if kind in (SSRU, ADD):
+    if kind in (SSRU, ADD, JOIN):
         _add(made, x)
-    if kind in (SSRU, ADD, LEAVE):
+    if kind in (SSRU, ADD, JOIN, LEAVE):
         made = x
     if stage[NORM] != NONE:
         normalize_row(made, _part(fixed, stage[NORM], 2 * len(x)), fixed.epsilon)
+    if kind in (KEEP, SHOW):
+        moving.kept[m] = made
     return made
 
 
 @compiled(**SUMS)
 def _begin(fixed: Fixed, stage: Whole, moving: Moving, m: int, made: Array) -> None:
     """Read what a stage begins with."""
-    if stage[KIND] == ENTER:
+    if stage[KIND] in (ENTER, SHOW):
         made[:] = moving.x[m]
-    elif stage[KIND] == TAKE:
+    elif stage[KIND] in (TAKE, JOIN):
         made[:] = moving.taken[m]
     elif stage[BIAS] != NONE:
         _add(_part(fixed, stage[BIAS], stage[IN]), made)

@@ -21,21 +21,21 @@ NOWHERE = Source(NO_KEYS, NO_KEYS, NO_ROWS, NO_ROWS, 1, 1.0)
 
 
 class Past(NamedTuple):
-    """What the steps before have left."""
+    """What the steps before have left, and where this one leaves as much."""
 
     states: Array  # [M, L, D], of L SSRUs
+    after: Array  # [M, L, D], becomes their next states
     cache: Array = np.empty((0, 0), np.float32)  # [R, L 2 D], of self-attention
     places: Array = np.empty((0, 0), np.int64)  # [M, T]
-    taken: Array = np.empty((0, 0), np.float32)  # [M, D], what the first product reads, if not x
+    taken: Array = np.empty((0, 0), np.float32)  # [M, D], what another operation has made
 
 
 class Done(NamedTuple):
     """What some sublayers make of rows."""
 
     x: Array  # [M, D]
-    after: Array  # [M, L, D], states of their SSRUs
     weights: Array  # [K, h, M, S], of attention
-    kept: Array  # [M, O], the last product if it is kept
+    kept: Array  # [M, O], what another operation is to read, if anything
 
 
 class Program:
@@ -89,9 +89,9 @@ class Program:
             self._keep(norm.bias.detach().numpy())
             self._epsilon = norm.eps
         own = self._keep(bias) if len(bias) else NONE
-        begins = kind in (stage_loops.ENTER, stage_loops.TAKE, stage_loops.LEAVE)
-        out = self._size if begins else self._products[-1].out
-        self._kept = out if kind == stage_loops.KEEP else 0
+        after = self._stages and self._stages[-1][stage_loops.KIND] == PRODUCT
+        out = self._products[-1].out if after else self._size
+        self._kept = out if kind in (stage_loops.KEEP, stage_loops.SHOW) else 0
         self._stages.append([kind, at, NONE, own, 0, out, len(bias), place])
 
     def _keep(self, numbers: Array) -> int:
@@ -102,16 +102,18 @@ class Program:
 
     def _finish(self) -> Fixed:
         """Lay everything out; the weights of the products become parts of one array."""
-        flat = np.concatenate([one.weight for one in self._products])
+        flat = NOTHING
+        if self._products:
+            flat = np.concatenate([one.weight for one in self._products])
         begin = 0
         for one in self._products:
             one.weight = flat[begin : begin + len(one.weight)]
             begin += len(one.weight)
-        numbers = np.concatenate(self._numbers).astype(np.float32)
+        numbers = np.concatenate([NOTHING, *self._numbers]).astype(np.float32)
         return Fixed(np.array(self._stages), flat, numbers, self._epsilon, self._widest)
 
     def run(self, x: Array, past: Past, source: Source = NOWHERE) -> Done:
-        """Run all stages for rows [M, D]; what self-attention caches is added to ``past``.
+        """Run all stages for rows [M, D]; next states and what is cached go into ``past``.
 
         Args:
             x: [M, D].
@@ -121,9 +123,9 @@ class Program:
         fixed = self._fixed = self._fixed or self._finish()
         shape = len(source.keys), source.heads, len(x), source.keys.shape[2]
         weights, kept = np.empty(shape, np.float32), np.empty((len(x), self._kept), np.float32)
-        done = Done(x.copy(), np.empty_like(past.states), weights, kept)
+        done = Done(x.copy(), weights, kept)
         of_steps = past.cache, past.places, past.taken
-        moving = Moving(done.x, past.states, done.after, weights, *of_steps, kept)
+        moving = Moving(done.x, past.states, past.after, weights, *of_steps, kept)
         units = len(x) * len(fixed.weights)
         run_rows(stage_loops.run_stages, len(x), units, fixed, source, moving)
         return done

@@ -146,11 +146,11 @@ FLOAT, LONG, UNITS, LAYERS = 4, 8, 256, 2  # bytes, bytes, of a layer, of ssru a
             "flexible",
             lambda _: LONG + LAYERS * (UNITS + 8) * FLOAT,
         ),  # a focus a head
-        # Places, keys and values of each step; in the first one, two hypotheses were still one.
+        # A place for each step, keys and values of each layer; at first, two hypotheses were one.
         (
             "recurrent+transformer",
             "memory",
-            lambda t: LONG + LAYERS * (t * LONG + (t - 0.5) * 2 * UNITS * FLOAT),
+            lambda t: LONG + t * LONG + LAYERS * (t - 0.5) * 2 * UNITS * FLOAT,
         ),
     ],
 )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 
 from nmtflex.layers.feed_forward import FeedForward
-from nmtflex.layers.int8 import Int8FeedForward, Int8Ssru
 from nmtflex.layers.residual import Residual
 from nmtflex.layers.ssru import Ssru
+from nmtflex.layers.sublayers import Sublayers
 from nmtflex.ops.linear.packed import Int8
+from nmtflex.ops.linear.stages import Past
 
 SIZE, HIDDEN = 48, 80
 
@@ -35,6 +37,33 @@ def in_8_bits(layer, *products):
     return layer
 
 
+def feed(residual, layer):
+    """Return what computes a feed-forward sublayer: [.., D] to [.., D]."""
+    sublayers = Sublayers(SIZE)
+    sublayers.feed(residual, layer)
+
+    def run(x):
+        rows = x.flatten(0, -2).numpy()
+        nothing = np.empty((len(rows), 0, SIZE), np.float32)
+        done = sublayers.program.run(rows, Past(nothing, nothing))
+        return torch.from_numpy(done.x).view(x.shape)
+
+    return run
+
+
+def mix(residual, layer):
+    """Return what computes a step of an SSRU sublayer: [N, D] and the state [N, D]."""
+    sublayers = Sublayers(SIZE)
+    sublayers.mix(residual, layer)
+
+    def run(x, state):
+        after = np.empty((len(x), 1, SIZE), np.float32)
+        done = sublayers.program.run(x.numpy(), Past(state.unsqueeze(1).numpy(), after))
+        return torch.from_numpy(done.x), torch.from_numpy(after[:, 0])
+
+    return run
+
+
 def product(x, layer):
     made = rounded(x) @ rounded(layer.weight.detach()).t()
     return made if layer.bias is None else made + layer.bias.double()
@@ -54,7 +83,7 @@ def test_a_feed_forward_sublayer(pre_norm):
     residual, layer = around(pre_norm), FeedForward(SIZE, HIDDEN, 0.0).eval()
     torch.nn.init.normal_(layer.inner.bias)
     torch.nn.init.normal_(layer.outer.bias)
-    fast = Int8FeedForward(residual, in_8_bits(layer, layer.inner, layer.outer))
+    fast = feed(residual, in_8_bits(layer, layer.inner, layer.outer))
     x = torch.randn(3, 7, SIZE)
     found = fast(x)
     assert found.shape == x.shape
@@ -72,9 +101,9 @@ def test_an_ssru_sublayer(pre_norm):
     torch.manual_seed(6)
     residual, layer = around(pre_norm), Ssru(SIZE).eval()
     torch.nn.init.normal_(layer.bias)
-    fast = Int8Ssru(residual, in_8_bits(layer, layer.joint))
+    fast = mix(residual, in_8_bits(layer, layer.joint))
     x, state = torch.randn(5, SIZE), torch.randn(5, SIZE)
-    found, (after,) = fast(x, (state,))
+    found, after = fast(x, state)
     exact = copy.deepcopy(residual).double()
     gates, candidates = product(exact.enter(x.double()), layer.joint).chunk(2, dim=1)
     forget = torch.sigmoid(gates + layer.bias.double())
@@ -82,7 +111,7 @@ def test_an_ssru_sublayer(pre_norm):
     near(after, expected)
     near(found, exact.leave(x.double(), torch.relu(expected)))
     for n in range(5):
-        row, (own,) = fast(x[n : n + 1], (state[n : n + 1],))
+        row, own = fast(x[n : n + 1], state[n : n + 1])
         assert torch.equal(row[0], found[n])
         assert torch.equal(own[0], after[n])
 
@@ -93,10 +122,10 @@ def test_nan_stays_in_its_row():
     x = torch.randn(3, SIZE)
     x[1, 2] = torch.nan
     layer = FeedForward(SIZE, HIDDEN, 0.0)
-    found = Int8FeedForward(around(True), in_8_bits(layer, layer.inner, layer.outer))(x)
+    found = feed(around(True), in_8_bits(layer, layer.inner, layer.outer))(x)
     assert found.isnan().all(1).tolist() == [False, True, False]
     mixer = Ssru(SIZE)
-    fast = Int8Ssru(around(True), in_8_bits(mixer, mixer.joint))
-    found, _ = fast(x, (torch.zeros(3, SIZE),))
+    fast = mix(around(True), in_8_bits(mixer, mixer.joint))
+    found, _ = fast(x, torch.zeros(3, SIZE))
     assert found.isnan().all(1).tolist() == [False, True, False]
     assert not found[[0, 2]].isnan().any()

@@ -9,16 +9,35 @@ import pytest
 import torch
 
 from nmtflex.bench.stopwatch import Stopwatch
-from nmtflex.config import FlexibleConfig, GlobalConfig, ModelConfig, SearchConfig
+from nmtflex.config import (
+    AbcConfig,
+    FlexibleConfig,
+    GlobalConfig,
+    LocalMConfig,
+    LocalPConfig,
+    MemoryConfig,
+    MochaConfig,
+    ModelConfig,
+    MonotonicConfig,
+    NoneConfig,
+    RfaConfig,
+    SearchConfig,
+)
 from nmtflex.decoding.search import beam_search
 from nmtflex.model.build import build_model
 from nmtflex.model.decoders.layered import LayeredDecoder
 from nmtflex.model.inference import make_ready
 from nmtflex.ops import threads
 from nmtflex.ops.linear.product_loops import ROWS as AT_ONCE
+from nmtflex.ops.linear.stages import Program
 
 LENGTHS = [7, 7, 6, 3, 3, 1]
 DOT = GlobalConfig(score="dot")
+MECHANISMS = [
+    FlexibleConfig(), FlexibleConfig(remainder=True), LocalMConfig(window=1),
+    LocalPConfig(window=1), MemoryConfig(K=3), AbcConfig(K=3), RfaConfig(features=4),
+    MonotonicConfig(), MochaConfig(chunk=2),
+]  # fmt: skip
 ROWS = torch.tensor([0, 0, 1, 2, 2, 2, 3, 5, 5])
 
 
@@ -52,7 +71,7 @@ def near(found, expected):
 
 def close(found, expected):
     """The numbers are equal up to the rounding of float32."""
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("options", [
@@ -64,6 +83,22 @@ def close(found, expected):
 @pytest.mark.parametrize(("int8", "alike"), [(True, near), (False, close)])
 @torch.inference_mode()
 def test_a_step_is_that_of_the_sublayers_one_by_one(options, kind, count, int8, alike):
+    check_steps(options, kind, count, int8, alike)
+
+
+@pytest.mark.parametrize("attention", [*MECHANISMS, GlobalConfig(), NoneConfig()], ids=str)
+@pytest.mark.parametrize("options", [
+    {}, {"pre_norm": True, "decoder_ffn": 0}, {"attending_layers": "1"}, {"attend_every": "gate"},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("kind", ["ssru", "transformer"])
+@torch.inference_mode()
+def test_a_step_with_any_mechanism(options, attention, kind):
+    if isinstance(attention, NoneConfig) and {"attending_layers", "attend_every"} & set(options):
+        pytest.skip("nothing attends")
+    check_steps(options | {"attention": attention}, kind, 9, False, close)
+
+
+def check_steps(options, kind, count, int8, alike):
     model = build(int8, decoder=kind, **options)
     decoder = decoder_of(model)
     assert decoder.fast_layers is not None
@@ -78,21 +113,31 @@ def test_a_step_is_that_of_the_sublayers_one_by_one(options, kind, count, int8, 
         decoder.fast_layers = layers
         alike(fast.output, slow.output)
         for layer, (found, expected) in enumerate(zip(fast.state, slow.state, strict=True), -1):
-            found = found[:, layer] if found.dim() == 3 else found  # one tensor for all layers
+            if kind == "ssru" and 0 <= layer < len(decoder.layers):
+                found = found[:, layer]  # of one tensor for all layers
             alike(found.double(), expected.double())
-        alike(fast.trace.weights, slow.trace.weights)
+        if slow.trace.weights is not None:
+            alike(fast.trace.weights, slow.trace.weights)
         assert torch.equal(fast.trace.computed, slow.trace.computed)
         state = slow.state
 
 
-def test_their_time_is_that_of_one_part(monkeypatch):
-    model, seconds = build(int8=False), 0.01
-    layers = type(decoder_of(model).fast_layers)
-    step = layers.step
-    monkeypatch.setattr(layers, "step", lambda *given: (time.sleep(seconds), step(*given))[1])
+@pytest.mark.parametrize(("options", "others"), [
+    ({}, set()), ({"attention": FlexibleConfig()}, {"attention"}),
+])  # fmt: skip
+def test_their_time_is_that_of_one_part(options, others, monkeypatch):
+    model, seconds = build(int8=False, **options), 0.01
+    run = Program.run
+
+    def slower(*given):
+        time.sleep(seconds)
+        return run(*given)
+
+    monkeypatch.setattr(Program, "run", slower)
     with Stopwatch(model) as watch:
         beam_search([model], [[4, 5, 6]], SearchConfig(beam=1, max_length=3))
-    assert set(watch.seconds) == {"encoder", "embedding", "layers", "output layer", "search"}
+    parts = {"encoder", "embedding", "layers", "output layer", "search"}
+    assert set(watch.seconds) == parts | others
     assert watch.seconds["layers"] >= seconds
 
 
@@ -121,7 +166,7 @@ def test_weights_are_not_laid_out_twice(int8):
     memory, state = model.encode(*batch())
     model.step(memory, None, state, torch.arange(4, 10))
     assert np.array_equal(inner.weight, before)
-    assert np.shares_memory(inner.weight, decoder.fast_layers.program._fixed.weights)
+    assert np.shares_memory(inner.weight, decoder.fast_layers._parts[0].program._fixed.weights)
 
 
 @pytest.mark.parametrize("int8", [True, False])
@@ -165,14 +210,6 @@ def test_no_bit_of_a_source_depends_on_the_sentences_beside(int8):
     for row, length in enumerate(LENGTHS):
         alone = encoder(source[row : row + 1, :length], lengths[row : row + 1]).states
         assert torch.equal(alone[0], together[row, :length])
-
-
-@pytest.mark.parametrize(
-    "options", [{"attention": GlobalConfig()}, {"attention": FlexibleConfig()}], ids=str
-)
-@pytest.mark.parametrize("int8", [True, False])
-def test_other_layers_are_not_fused(options, int8):
-    assert decoder_of(build(int8, **options)).fast_layers is None
 
 
 def test_the_reference_is_not_fused(monkeypatch):
