@@ -35,12 +35,15 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
         int8: Whether cells, residual layers and the output layer multiply in 8-bit integers.
 
     Raises:
-        OptionError: ``int8`` is given, and the model is not on the CPU in float32.
+        OptionError: ``int8`` is given, and the model is not on the CPU in float32, or numba does
+            not compile.
     """
     kind = torch.bfloat16 if model.autocast else model.target_embedding.weight.dtype
     if int8 and (model.device.type != "cpu" or kind != torch.float32):
         where = model.device if model.device.type != "cpu" else str(kind).removeprefix("torch.")
         raise OptionError(f"--int8 is for the CPU in float32, not for {where}; leave one out")
+    if int8 and not _tiles_run():
+        raise OptionError("--int8 needs compiled loops; unset NUMBA_DISABLE_JIT")
     fast = kind == torch.float32 and form(model.device) == "cpu" and _tiles_pay()
     _tabulate(model)
     quantized = _quantized(model) if int8 else set()
@@ -71,9 +74,16 @@ def _quantized(model: Seq2Seq) -> set[nn.Module]:
     return {model.output.projection, *(part for owner in owners for part in owner.children())}
 
 
+def _tiles_run() -> bool:
+    """Whether products can be made tile by tile."""
+    # Imported only here: numba takes half a second.
+    from nmtflex.ops.linear.packed import COMPILED
+
+    return COMPILED
+
+
 def _tiles_pay() -> bool:
     """Whether products in float32 are faster tile by tile."""
-    # Imported only here: numba takes half a second.
     from nmtflex.ops.linear.packed import PAYS
 
     return PAYS

@@ -166,10 +166,10 @@ def test_growth(command_line, at_home, tmp_path):
     _, grown = (table_of(table) for table in result.out.split("\n\n"))
     assert grown[0] == ["backbone", "attention", "measured", "t = 5", "t = 20", "theory", "growth"]
     assert [row[0] for row in grown[1:]] == ["recurrent+luong"] * 5 + ["recurrent+transformer"] * 5
-    # h, c and the attentional vector. The number of the step, and in each of two layers the places,
-    # keys and values of t steps; in the first step the two hypotheses of a sentence were still one.
+    # h, c and the attentional vector. The number of the step, the places of t steps, and in each of
+    # two layers their keys and values; at first the two hypotheses of a sentence were still one.
     constant = ["decoder state, bytes per hypothesis", "3,072", "3,072", "k d", "t^0.00"]
-    few, many = (8 + 2 * (t * 8 + (t - 0.5) * 2 * 256 * 4) for t in (5, 20))
+    few, many = (8 + t * 8 + 2 * (t - 0.5) * 2 * 256 * 4 for t in (5, 20))
     power = f"t^{math.log(many / few) / math.log(4):.2f}"
     linear = ["decoder state, bytes per hypothesis", f"{few:,.0f}", f"{many:,.0f}", "t k d", power]
     assert (grown[4][2:], grown[9][2:]) == (constant, linear)

@@ -318,6 +318,13 @@ KERNELS = [
         "tests/unit/ops/test_sequence_cuda.py",
     ),
     Mutant(
+        "nmtflex/ops/linear/product_loops.py",
+        "numbers[width : width + GROUP] = 0",
+        "pass",
+        "what an earlier product left behind a row is multiplied too",
+        "tests/unit/model/test_fused_layers.py",
+    ),
+    Mutant(
         "nmtflex/ops/linear/int8_loops.py",
         "np.int8(np.rint(row[j] * factor))",
         "np.int8(row[j] * factor)",

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numba import config as numba_config
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -26,7 +27,9 @@ from nmtflex.ops.vocabulary import output_loops
 Array = NDArray[Any]
 
 NOTHING = np.empty(0, dtype=np.float32)
-PAYS = LANES > 4  # on processors without AVX2, PyTorch's own products may be faster
+config: Any = numba_config
+COMPILED = not config.DISABLE_JIT  # tiles cannot run as Python
+PAYS = COMPILED and LANES > 4  # without AVX2, PyTorch's own products may be faster
 
 
 class Packed:

@@ -25,6 +25,7 @@ from nmtflex.errors import OptionError
 from nmtflex.model import inference
 from nmtflex.model.build import build_model
 from nmtflex.model.inference import make_ready
+from nmtflex.ops.linear import packed
 
 ATTENTIONS = [
     NoneConfig(), GlobalConfig(), GlobalConfig(score="general"), LocalMConfig(), LocalPConfig(),
@@ -148,6 +149,12 @@ def test_bfloat16_changes_little(options):
     losses = [model.loss(source, lengths, target, target).cross_entropy for model in (exact, rough)]
     assert losses[0] != losses[1]
     torch.testing.assert_close(losses[1], losses[0], rtol=0.02, atol=0)
+
+
+def test_8_bits_need_compiled_loops(monkeypatch):
+    monkeypatch.setattr(packed, "COMPILED", False)
+    with pytest.raises(OptionError, match="NUMBA_DISABLE_JIT"):
+        make_ready(build({}), int8=True)
 
 
 def test_a_table_that_would_be_too_large_is_not_made(monkeypatch):
