@@ -7,7 +7,7 @@ positions, A units of a head, T steps so far, L layers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -19,13 +19,11 @@ from nmtflex.attention.heads import HeadMemory
 from nmtflex.attention.scores import DotScore
 from nmtflex.layers.ssru import Ssru
 from nmtflex.layers.sublayers import Sublayers
-from nmtflex.model.decoders.layered import DecoderLayer
+from nmtflex.model.decoders.layered import Attend, DecoderLayer
 from nmtflex.ops.cache import Cache
 from nmtflex.ops.linear.packed import Array, array
 from nmtflex.ops.linear.stage_loops import ATTEND, LEAVE, Source
 from nmtflex.ops.linear.stages import NOWHERE, Past
-
-Attend = Callable[[int, Tensor], Glimpse]  # of the number of an attending layer, and queries [N, D]
 
 
 class FusedMemory(NamedTuple):

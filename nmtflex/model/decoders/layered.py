@@ -27,6 +27,7 @@ from nmtflex.model.encoders.base import Encoded
 from nmtflex.ops.cache import Cache
 
 Mixer = Ssru | CausalSelfAttention  # what lets a step see the steps before
+Attend = Callable[[int, Tensor], Glimpse]  # of the number of an attending layer, and queries [N, D]
 
 
 class FastLayers(Protocol):
@@ -46,7 +47,7 @@ class FastLayers(Protocol):
         states: Sequence[State],
         batch: Any,
         rows: Tensor | None,
-        attend: Callable[[int, Tensor], Glimpse],
+        attend: Attend,
         trace: bool,
     ) -> tuple[Tensor, State, list[Glimpse]]:
         """Advance; see ``LayeredDecoder._advance``."""
@@ -213,11 +214,11 @@ class LayeredDecoder(Decoder):
         if summary is not None and rows is not None:
             summary = summary.index_select(0, rows)
         x = self._enter(words.gates, state[0], summary)
-        attentions = self._attentions()
 
         def attend(at: int, query: Tensor) -> Glimpse:
             source = memory.attending[at]
-            return attentions[at](query, feedback[at], source, rows, attending[at], trace)
+            attention = self._attentions()[at]
+            return attention(query, feedback[at], source, rows, attending[at], trace)
 
         if self.fast_layers is not None:
             x, mixed, glimpses = self.fast_layers.step(x, mixers, memory.fast, rows, attend, trace)
@@ -235,7 +236,7 @@ class LayeredDecoder(Decoder):
         x: Tensor,
         caches: Sequence[Cache | None],
         mixers: Sequence[State],
-        attend: Callable[[int, Tensor], Glimpse],
+        attend: Attend,
     ) -> tuple[Tensor, State, list[Glimpse]]:
         """Advance all layers by one step; return output, the mixers' state, and what was seen."""
         after: State = ()

@@ -40,7 +40,6 @@ def attend_row(
     """Attend to the steps of one hypothesis; see ``attend``.
 
     Args:
-        heads: h.
         query: [D].
         rows: [R, 2 D and more].
         begin: Where a layer's keys begin in a row.
