@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from torch import nn
 
 from nmtflex.layers.feed_forward import FeedForward
@@ -80,5 +82,5 @@ def after(around: Residual) -> nn.LayerNorm | None:
 
 
 def multiplier(product: Product) -> Packed:
-    """Return how a product is computed: in 8 bits if ``model.inference`` says so."""
-    return product.fast if isinstance(product.fast, Packed) else Packed(product.weight)
+    """Return how a product is computed, for which ``model.inference`` has laid its weight out."""
+    return cast("Packed", product.fast)
