@@ -12,6 +12,7 @@ SEQUENCE = "tests/unit/ops/test_sequence.py"
 SEQUENCE_LOOPS = "nmtflex/ops/sequence/loops.py"
 POINTWISE_LOOPS = "nmtflex/ops/recurrent/loops.py"
 SSRU, SSRU_LOOPS = "tests/unit/ops/test_ssru.py", "nmtflex/ops/recurrent/ssru_loops.py"
+FUSED, HEADS = "tests/unit/model/test_fused_layers.py", "nmtflex/ops/linear/attend_stages.py"
 SCANS, SCAN_LOOPS = "tests/unit/ops/test_scans.py", "nmtflex/ops/monotonic/loops.py"
 
 KERNELS = [
@@ -322,7 +323,28 @@ KERNELS = [
         "numbers[width : width + GROUP] = 0",
         "pass",
         "what an earlier product left behind a row is multiplied too",
-        "tests/unit/model/test_fused_layers.py",
+        FUSED,
+    ),
+    Mutant(
+        HEADS,
+        "hidden[u] += words[u]",
+        "hidden[u] += words[0]",
+        "all units of a gate see the first of the previous word's numbers",
+        FUSED,
+    ),
+    Mutant(
+        HEADS,
+        "mean_position(weights, focus.start)",
+        "mean_position(weights, 0)",
+        "the focus of a decoder's step in one call is counted from the window's beginning",
+        FUSED,
+    ),
+    Mutant(
+        HEADS,
+        "damp(scores, start, focus.centre,",
+        "damp(scores, 0, focus.centre,",
+        "the Gaussian of a decoder's step in one call is beside its centre",
+        FUSED,
     ),
     Mutant(
         "nmtflex/ops/linear/int8_loops.py",

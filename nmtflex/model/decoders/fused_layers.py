@@ -1,37 +1,36 @@
 """All layers of a layered decoder, a step in as few calls as possible.
 
-With global attention and dot products a step is one call; what every other mechanism does comes
-between two calls. In 8 bits or in float32. Legend: N hypotheses, D units, h heads, S source
-positions, A units of a head, T steps so far, L layers.
+With a mechanism of ``inside`` a step is one call; what another one does comes between two calls. In
+8 bits or in float32.
+
+Legend: N hypotheses, D units, T steps so far, L layers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention import Glimpse, GlobalAttention, Heads, State, Trace
+from nmtflex.attention import Glimpse, Heads, State
 from nmtflex.attention.heads import HeadMemory
-from nmtflex.attention.scores import DotScore
 from nmtflex.layers.ssru import Ssru
 from nmtflex.layers.sublayers import Sublayers
-from nmtflex.model.decoders.layered import Attend, DecoderLayer
+from nmtflex.model.decoders.fused_attention import FusedAttention, Sources
+from nmtflex.model.decoders.layered import Attending, DecoderLayer
 from nmtflex.ops.cache import Cache
 from nmtflex.ops.linear.packed import Array, array
-from nmtflex.ops.linear.stage_loops import ATTEND, LEAVE, Source
-from nmtflex.ops.linear.stages import NOWHERE, Past
+from nmtflex.ops.linear.stage_loops import ATTEND, LEAVE
+from nmtflex.ops.linear.stages import Past
 
 
 class FusedMemory(NamedTuple):
-    """What a batch's steps attend to inside a call; nothing if attention is between them."""
+    """What a batch's steps read."""
 
-    keys: Tensor | None  # [K, h B, S, A], of K attending layers
-    values: Tensor | None  # [K, h B, S, A]
-    lengths: Tensor | None  # [h B]
+    sources: Sources
     cache: Cache  # of all layers of self-attention
 
 
@@ -48,10 +47,11 @@ class FusedLayers:
         self, layers: Sequence[DecoderLayer], size: int, norm: nn.LayerNorm | None
     ) -> None:
         attentions = [layer.attention for layer in layers if layer.attention is not None]
-        self.attends = bool(attentions) and all(map(_is_dot, attentions))
+        self._attention = FusedAttention(attentions)
+        self.attends = bool(self._attention.layers)
         self._count = len(layers)
         self._looking_back = sum(not isinstance(layer.mixer, Ssru) for layer in layers)
-        self._heads, self._scale = 1, 1.0
+        self._heads = 1
         self._parts = [Sublayers(size)]  # between two attentions, if these are not inside
         attending = 0
         for place, layer in enumerate(layers):
@@ -75,9 +75,11 @@ class FusedLayers:
     def _add_attention(self, layer: DecoderLayer, place: int, size: int) -> None:
         """Add an attending sublayer, the one numbered ``place``."""
         if self.attends and isinstance(heads := layer.attention, Heads):
+            own = self._attention.layers[place]
             self._parts[-1].enter(layer.around_attention, heads.query, ATTEND, place)
+            self._parts[-1].program.attend(own.how, own.network())
             self._parts[-1].leave(layer.around_attention, heads.output)
-            self._heads, self._scale = heads.heads, _scale(heads)
+            self._heads = heads.heads
         else:
             self._parts[-1].show(layer.around_attention)
             self._parts.append(Sublayers(size))
@@ -96,16 +98,8 @@ class FusedLayers:
             The same memories, whose numbers are where the steps read them, and what these read.
         """
         cache = Cache(like, self._looking_back)
-        if not self.attends:
-            return tuple(memories), FusedMemory(None, None, None, cache)
-        sources = [memory.inner for memory in memories]
-        keys = torch.stack([source.keys for source in sources])
-        values = torch.stack([source.values for source in sources])
-        shared = tuple(
-            memory._replace(inner=memory.inner._replace(keys=own_keys, values=own_values))
-            for memory, own_keys, own_values in zip(memories, keys, values, strict=True)
-        )
-        return shared, FusedMemory(keys, values, sources[0].lengths, cache)
+        sources = self._attention.prepare(memories)
+        return sources.memories, FusedMemory(sources, cache)
 
     def step(
         self,
@@ -113,7 +107,7 @@ class FusedLayers:
         states: Sequence[State],
         batch: FusedMemory,
         rows: Tensor | None,
-        attend: Attend,
+        attending: Attending,
         trace: bool,
     ) -> tuple[Tensor, State, list[Glimpse]]:
         """Advance all layers by one step.
@@ -124,7 +118,7 @@ class FusedLayers:
                 [N, D] each, later [N, L, D] of all L layers.
             batch: From ``prepare``.
             rows: [N], the sentence of each hypothesis; None: one each.
-            attend: Attends where that is not done inside.
+            attending: What the hypotheses attend with.
             trace: Whether to return what was attended to.
 
         Returns:
@@ -132,19 +126,16 @@ class FusedLayers:
             what was seen: by each attending layer, or only on request if nothing is needed of it.
         """
         past, after = self._past(x, states, batch)
-        source = self._source(batch, rows, len(x))
-        done = self._parts[0].program.run(array(x), past, source)
-        seen = []
+        of = np.arange(len(x)) if rows is None else array(rows)
+        source = batch.sources.source._replace(rows=of, heads=self._heads)
+        seen = self._attention.begin(source, attending.states, attending.words, trace)
+        done = self._parts[0].program.run(array(x), past, source, seen)
+        glimpses = self._attention.end(batch.sources, of, seen, trace)
         for at, part in enumerate(self._parts[1:]):
-            seen.append(attend(at, torch.from_numpy(done.kept)))
-            past = past._replace(taken=array(seen[-1].context))
-            done = part.program.run(done.x, past, source)
-        if trace and self.attends:
-            lengths = torch.from_numpy(source.lengths[source.rows]).expand(self._heads, -1).t()
-            for weights in map(torch.from_numpy, done.weights):
-                own = Trace(lengths, weights.transpose(0, 1))
-                seen.append(Glimpse(x[:, :0], (), None, own))
-        return torch.from_numpy(done.x), (after,) * self._count, seen
+            glimpses.append(attending.attend(at, torch.from_numpy(done.kept)))
+            past = past._replace(taken=array(glimpses[-1].context))
+            done = part.program.run(done.x, past, source, seen)
+        return torch.from_numpy(done.x), (after,) * self._count, glimpses
 
     def _past(self, x: Tensor, states: Sequence[State], batch: FusedMemory) -> tuple[Past, Tensor]:
         """Return what the steps before have left, and the state after this one."""
@@ -158,28 +149,7 @@ class FusedLayers:
         after = torch.empty_like(together)
         return Past(array(together), after.numpy()), after
 
-    def _source(self, batch: FusedMemory, rows: Tensor | None, count: int) -> Source:
-        """Return what ``count`` hypotheses attend to inside a call."""
-        if batch.keys is None or batch.values is None or batch.lengths is None:
-            return NOWHERE._replace(heads=self._heads)
-        of = np.arange(count) if rows is None else array(rows)
-        arrays = array(batch.keys), array(batch.values), array(batch.lengths)
-        return Source(*arrays, of, self._heads, self._scale)
-
 
 def _all(states: Sequence[State]) -> list[Tensor]:
     """Return the states of single layers, each [N, D], as [N, 1, D]."""
     return [state.unsqueeze(1) for (state,) in states]
-
-
-def _is_dot(attention: nn.Module) -> bool:
-    return (
-        isinstance(attention, Heads)
-        and isinstance(attention.mechanism, GlobalAttention)
-        and isinstance(attention.mechanism.score, DotScore)
-    )
-
-
-def _scale(heads: Heads) -> float:
-    """Return the scale of the scores, with which dot products are multiplied."""
-    return float(cast("GlobalAttention", heads.mechanism).score.scale)

@@ -30,6 +30,14 @@ Mixer = Ssru | CausalSelfAttention  # what lets a step see the steps before
 Attend = Callable[[int, Tensor], Glimpse]  # of the number of an attending layer, and queries [N, D]
 
 
+class Attending(NamedTuple):
+    """What N hypotheses attend with."""
+
+    attend: Attend
+    states: Sequence[State]  # of each attending layer
+    words: Tensor  # [N, K F], what words contribute to each of K layers
+
+
 class FastLayers(Protocol):
     """A faster way to advance all layers by a step."""
 
@@ -47,7 +55,7 @@ class FastLayers(Protocol):
         states: Sequence[State],
         batch: Any,
         rows: Tensor | None,
-        attend: Attend,
+        attending: Attending,
         trace: bool,
     ) -> tuple[Tensor, State, list[Glimpse]]:
         """Advance; see ``LayeredDecoder._advance``."""
@@ -221,7 +229,8 @@ class LayeredDecoder(Decoder):
             return attention(query, feedback[at], source, rows, attending[at], trace)
 
         if self.fast_layers is not None:
-            x, mixed, glimpses = self.fast_layers.step(x, mixers, memory.fast, rows, attend, trace)
+            own = Attending(attend, attending, words.feedback)
+            x, mixed, glimpses = self.fast_layers.step(x, mixers, memory.fast, rows, own, trace)
         else:
             x, mixed, glimpses = self._advance(x, memory.caches, mixers, attend)
         after = (state[0] + 1, *mixed, *(part for seen in glimpses for part in seen.state))

@@ -79,7 +79,7 @@ def _attend(
             punish(scores, start[n], inputs.gate[n], inputs.focus[n], inputs.penalty_spread)
         log_sum[n] = softmax(scores)
         if inputs.centre.shape[0]:
-            _damp(scores, start[n], inputs.centre[n], inputs.damping_spread, weights[n])
+            damp(scores, start[n], inputs.centre[n], inputs.damping_spread, weights[n])
         focus[n] = mean_position(weights[n, :width], start[n])
         context[n] = 0
     for tile in range(low, high, TILE):
@@ -119,7 +119,7 @@ def punish(scores: Array, start: int, gate: float, focus: float, spread: float) 
 
 
 @compiled(**EXACT)
-def _damp(plain: Array, start: int, centre: float, spread: float, weights: Array) -> None:
+def damp(plain: Array, start: int, centre: float, spread: float, weights: Array) -> None:
     """Multiply the softmax at the positions from ``start`` on by the Gaussian."""
     for i in range(plain.shape[0]):
         weights[i] = plain[i] * exp(-(_away(start + i, centre) ** 2) / type(centre)(spread))

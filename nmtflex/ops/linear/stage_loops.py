@@ -3,9 +3,8 @@
 A program is a list of stages, which one call runs for all rows. A row's numbers are the same to the
 last bit whatever rows are beside it.
 
-Legend: M rows, D units of a row, P stages, h heads, A units of a head, B sentences, S source
-positions, T steps so far, R rows of a cache. ``shares`` says where the rows of each thread begin
-and end.
+Legend: M rows, D units of a row, P stages, T steps so far, R rows of a cache, and as in
+``attend_stages``. ``shares`` says where the rows of each thread begin and end.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ import numpy as np
 from numba import prange
 
 from nmtflex.ops.arrays import Array, Whole
-from nmtflex.ops.attend.loops import add_rows, score, softmax
 from nmtflex.ops.cache.loops import attend_row
 from nmtflex.ops.compiled import SUMS, compiled, entry
+from nmtflex.ops.linear.attend_stages import Network, Room, Seen, Source, attend
 from nmtflex.ops.linear.int8_loops import Int8, normalize_row, relu
 from nmtflex.ops.linear.product_loops import COLUMNS, ROWS, enter, multiply, space
 from nmtflex.ops.recurrent.ssru_loops import step
@@ -26,29 +25,19 @@ from nmtflex.ops.recurrent.ssru_loops import step
 # Kinds of stages, those whose rows go into a product, and the columns of a program.
 PRODUCT, ENTER, SELF, ATTEND, RELU, SSRU, ADD, KEEP, TAKE, SHOW, JOIN, LEAVE = range(12)
 LEAVING = (ENTER, SELF, ATTEND, RELU, TAKE)
-KIND, NORM, SCALES, BIAS, WEIGHT, OUT, IN, PLACE = range(8)
+KIND, NORM, SCALES, BIAS, WEIGHT, OUT, IN, PLACE, HOW, NETWORK, UNITS = range(11)
 NONE = -1  # no norm, or no bias
 
 
 class Fixed(NamedTuple):
     """What does not change from call to call; a stage's columns say where its own part begins."""
 
-    program: Whole  # [P, 8]
+    program: Whole  # [P, 11]
     weights: Int8 | Array  # of all products, flat
-    numbers: Array  # scales of columns, biases and norms, flat
+    numbers: Array  # scales of columns, biases, norms and networks, flat
     epsilon: float  # of the norms
     widest: int  # most that comes into a product, or goes out of one
-
-
-class Source(NamedTuple):
-    """What K sublayers attend to; the sentences of head i are from i B on."""
-
-    keys: Array  # [K, h B, S, A]
-    values: Array  # [K, h B, S, A]
-    lengths: Whole  # [h B]
-    rows: Whole  # [M], the sentence of each row
-    heads: int  # h
-    scale: float  # of the scores
+    units: int  # most of a network
 
 
 class Moving(NamedTuple):
@@ -57,7 +46,6 @@ class Moving(NamedTuple):
     x: Array  # [M, D], the rows
     before: Array  # [M, L, D], states of L SSRUs
     after: Array  # [M, L, D], become the new states
-    weights: Array  # [K, h, M, S], become the weights of attention
     cache: Array  # [R, L 2 D], keys and values of all steps, of L layers of self-attention
     places: Whole  # [M, T], the row of each step in it, this step's last
     taken: Array  # [M, D], rows of another operation
@@ -65,12 +53,15 @@ class Moving(NamedTuple):
 
 
 @entry(parallel=True)
-def run_stages(fixed: Fixed, source: Source, moving: Moving, shares: Whole) -> None:
+def run_stages(fixed: Fixed, source: Source, seen: Seen, moving: Moving, shares: Whole) -> None:
     """Run all stages of a program for M rows."""
     for share in prange(shares.shape[0] - 1):
         entering = space(fixed.widest, fixed.weights, moving.x)
         made = np.empty((ROWS, fixed.widest + COLUMNS), moving.x.dtype)
-        seen = np.empty((source.heads, moving.places.shape[1]), moving.x.dtype)
+        past = np.empty((source.heads, moving.places.shape[1]), moving.x.dtype)
+        room = Room(
+            np.empty(source.keys.shape[2], moving.x.dtype), np.empty(fixed.units, moving.x.dtype)
+        )
         for low in range(shares[share], shares[share + 1], ROWS):
             high = min(low + ROWS, shares[share + 1])
             for p in range(len(fixed.program)):
@@ -82,7 +73,11 @@ def run_stages(fixed: Fixed, source: Source, moving: Moving, shares: Whole) -> N
                 else:
                     for m in range(low, high):
                         row = made[m - low, : stage[OUT]]
-                        row = _run(fixed, stage, source, moving, m, row, seen)
+                        if stage[KIND] == ATTEND:
+                            _begin(fixed, stage, moving, m, row)
+                            _attend(fixed, stage, source, seen, m, row, room)
+                        else:
+                            row = _run(fixed, stage, moving, m, row, past)
                         if stage[KIND] in LEAVING:
                             enter(row, entering, m - low)
 
@@ -94,21 +89,17 @@ def _part(fixed: Fixed, begin: int, size: int) -> Array:
 
 
 @compiled(**SUMS)
-def _run(
-    fixed: Fixed, stage: Whole, source: Source, moving: Moving, m: int, made: Array, seen: Array
-) -> Array:
+def _run(fixed: Fixed, stage: Whole, moving: Moving, m: int, made: Array, past: Array) -> Array:
     """Run one stage for one row; return what goes into the next product.
 
-    ``made`` is what a product has made, and ``seen`` room for weights of the steps.
+    ``made`` is what a product has made, and ``past`` room for weights of the steps.
     """
     kind, x = stage[KIND], moving.x[m]
     _begin(fixed, stage, moving, m, made)
     if kind == SSRU:
         made = _mix(stage[PLACE], moving, m, made)
     elif kind == SELF:
-        made = _look_back(stage[PLACE], moving, m, made, seen)
-    elif kind == ATTEND:
-        _attend(source, stage[PLACE], m, made, moving.weights)
+        made = _look_back(stage[PLACE], moving, m, made, past)
     elif kind == RELU:
         _rectify(made)
     if kind in (SSRU, ADD, JOIN):
@@ -145,14 +136,14 @@ def _mix(place: int, moving: Moving, m: int, made: Array) -> Array:
 
 
 @compiled(**SUMS)
-def _look_back(place: int, moving: Moving, m: int, made: Array, seen: Array) -> Array:
+def _look_back(place: int, moving: Moving, m: int, made: Array, past: Array) -> Array:
     """Attend to the steps so far: query, key and value [3 D] become a context [D]."""
     places, size = moving.places[m], moving.x.shape[1]
     begin = place * 2 * size
     moving.cache[places[-1], begin : begin + 2 * size] = made[size:]
     query, made = made[:size], made[size : 2 * size]
     made[:] = 0
-    attend_row(query, moving.cache, begin, places, seen, made)
+    attend_row(query, moving.cache, begin, places, past, made)
     return made
 
 
@@ -171,19 +162,15 @@ def _add(row: Array, total: Array) -> None:
 
 
 @compiled(**SUMS)
-def _attend(source: Source, place: int, m: int, row: Array, weights: Array) -> None:
-    """Turn the queries of all heads in a row into their contexts."""
-    keys, values = source.keys[place], source.values[place]
-    size, sentences = keys.shape[2], len(source.lengths) // source.heads
-    for head in range(source.heads):
-        at = head * sentences + source.rows[m]
-        length = source.lengths[at]
-        part = row[head * size : (head + 1) * size]
-        for a in range(size):
-            part[a] *= source.scale
-        own = weights[place, head, m]
-        score(part, part[:0], keys[at, :length], own[:length])
-        softmax(own[:length])
-        own[length:] = 0
-        part[:] = 0
-        add_rows(own[:length], values[at, :length], part)
+def _attend(
+    fixed: Fixed, stage: Whole, source: Source, seen: Seen, m: int, made: Array, room: Room
+) -> None:
+    """Turn a row's queries into contexts."""
+    units, begin = stage[UNITS], stage[NETWORK]
+    size = len(made) // source.heads
+    inner, v = _part(fixed, begin, units), _part(fixed, begin + units, units)
+    outer = _part(fixed, begin + 2 * units, 1)
+    weight = _part(fixed, begin + 2 * units + 1, size * units).reshape(size, units)
+    network = Network(weight, inner, v, outer)
+    own = Room(room.scores, room.hidden[:units])
+    attend(stage[HOW], stage[PLACE], network, source, seen, m, made, own)

@@ -11,13 +11,24 @@ import numpy as np
 import torch
 
 from nmtflex.ops.linear import stage_loops
+from nmtflex.ops.linear.attend_stages import Network, Seen, Source
 from nmtflex.ops.linear.packed import NOTHING, Array, Packed
-from nmtflex.ops.linear.stage_loops import NONE, PRODUCT, Fixed, Moving, Source
+from nmtflex.ops.linear.stage_loops import NONE, PRODUCT, Fixed, Moving
 from nmtflex.ops.threads import run_rows
 
+ONE = np.float32(1)
 NO_KEYS = np.empty((0, 0, 0, 1), np.float32)
 NO_ROWS = np.empty(0, np.int64)
-NOWHERE = Source(NO_KEYS, NO_KEYS, NO_ROWS, NO_ROWS, 1, 1.0)
+NOWHERE = Source(NO_KEYS, NO_KEYS, NO_ROWS, NO_ROWS, 1, ONE, ONE, ONE)
+NO_STATES = np.empty((0, 0, 1), np.float32)
+NOTHING_SEEN = Seen(
+    np.empty((0, 0), np.float32),
+    NO_STATES,
+    NO_STATES,
+    NO_STATES,
+    np.empty((0, 0, 1, 2), np.int64),
+    NO_KEYS,
+)
 
 
 class Past(NamedTuple):
@@ -34,7 +45,6 @@ class Done(NamedTuple):
     """What some sublayers make of rows."""
 
     x: Array  # [M, D]
-    weights: Array  # [K, h, M, S], of attention
     kept: Array  # [M, O], what another operation is to read, if anything
 
 
@@ -53,6 +63,7 @@ class Program:
         self._epsilon = 0.0
         self._widest = size
         self._kept = 0  # O of the last product if it is kept
+        self._units = 0
         self._fixed: Fixed | None = None
 
     def multiply(self, product: Packed) -> None:
@@ -69,7 +80,7 @@ class Program:
             begin,
             len(product.scales),
             product.width,
-            0,
+            *(0, 0, 0, 0),
         ])
 
     def then(
@@ -92,7 +103,14 @@ class Program:
         after = self._stages and self._stages[-1][stage_loops.KIND] == PRODUCT
         out = self._products[-1].out if after else self._size
         self._kept = out if kind in (stage_loops.KEEP, stage_loops.SHOW) else 0
-        self._stages.append([kind, at, NONE, own, 0, out, len(bias), place])
+        self._stages.append([kind, at, NONE, own, 0, out, len(bias), place, 0, 0, 0])
+
+    def attend(self, how: int, network: Network) -> None:
+        """Say what the last stage attends to, and the network that finds it; of [0, 0], none."""
+        inner, v, outer = network.inner, network.v, network.outer
+        begin = self._keep(np.concatenate([inner, v, outer, network.weight.ravel()]))
+        self._stages[-1][stage_loops.HOW :] = [how, begin, len(inner)]
+        self._units = max(self._units, len(inner))
 
     def _keep(self, numbers: Array) -> int:
         """Keep numbers; return where they begin."""
@@ -110,22 +128,24 @@ class Program:
             one.weight = flat[begin : begin + len(one.weight)]
             begin += len(one.weight)
         numbers = np.concatenate([NOTHING, *self._numbers]).astype(np.float32)
-        return Fixed(np.array(self._stages), flat, numbers, self._epsilon, self._widest)
+        sizes = self._epsilon, self._widest, self._units
+        return Fixed(np.array(self._stages), flat, numbers, *sizes)
 
-    def run(self, x: Array, past: Past, source: Source = NOWHERE) -> Done:
+    def run(
+        self, x: Array, past: Past, source: Source = NOWHERE, seen: Seen = NOTHING_SEEN
+    ) -> Done:
         """Run all stages for rows [M, D]; next states and what is cached go into ``past``.
 
         Args:
             x: [M, D].
             past: What the steps before have left.
             source: What is attended to.
+            seen: What attention reads beside it, and what it leaves.
         """
         fixed = self._fixed = self._fixed or self._finish()
-        shape = len(source.keys), source.heads, len(x), source.keys.shape[2]
-        weights, kept = np.empty(shape, np.float32), np.empty((len(x), self._kept), np.float32)
-        done = Done(x.copy(), weights, kept)
+        done = Done(x.copy(), np.empty((len(x), self._kept), np.float32))
         of_steps = past.cache, past.places, past.taken
-        moving = Moving(done.x, past.states, past.after, weights, *of_steps, kept)
+        moving = Moving(done.x, past.states, past.after, *of_steps, done.kept)
         units = len(x) * len(fixed.weights)
-        run_rows(stage_loops.run_stages, len(x), units, fixed, source, moving)
+        run_rows(stage_loops.run_stages, len(x), units, fixed, source, seen, moving)
         return done

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from nmtflex.attention import UNLIMITED, Limits, Trace
 from nmtflex.bench.stopwatch import Stopwatch
 from nmtflex.config import (
     AbcConfig,
@@ -34,9 +35,22 @@ from nmtflex.ops.linear.stages import Program
 LENGTHS = [7, 7, 6, 3, 3, 1]
 DOT = GlobalConfig(score="dot")
 MECHANISMS = [
-    FlexibleConfig(), FlexibleConfig(remainder=True), LocalMConfig(window=1),
-    LocalPConfig(window=1), MemoryConfig(K=3), AbcConfig(K=3), RfaConfig(features=4),
-    MonotonicConfig(), MochaConfig(chunk=2),
+    FlexibleConfig(),
+    FlexibleConfig(remainder=True),
+    LocalMConfig(window=1),
+    LocalPConfig(window=1),
+    MemoryConfig(K=3),
+    AbcConfig(K=3),
+    RfaConfig(features=4),
+    MonotonicConfig(),
+    MochaConfig(chunk=2),
+    MemoryConfig(K=3, decoder_scoring="sigmoid"),
+    FlexibleConfig(score="dot", remainder=True),
+]
+INSIDE = [
+    DOT, FlexibleConfig(score="dot", sigma=0.7), FlexibleConfig(score="dot", gate_feedback=False),
+    LocalMConfig(score="dot", window=1), LocalPConfig(score="dot", window=2), MemoryConfig(K=3),
+    AbcConfig(score="dot", K=3),
 ]  # fmt: skip
 ROWS = torch.tensor([0, 0, 1, 2, 2, 2, 3, 5, 5])
 
@@ -86,7 +100,7 @@ def test_a_step_is_that_of_the_sublayers_one_by_one(options, kind, count, int8, 
     check_steps(options, kind, count, int8, alike)
 
 
-@pytest.mark.parametrize("attention", [*MECHANISMS, GlobalConfig(), NoneConfig()], ids=str)
+@pytest.mark.parametrize("attention", [*MECHANISMS, *INSIDE, GlobalConfig(), NoneConfig()], ids=str)
 @pytest.mark.parametrize("options", [
     {}, {"pre_norm": True, "decoder_ffn": 0}, {"attending_layers": "1"}, {"attend_every": "gate"},
 ], ids=str)  # fmt: skip
@@ -98,11 +112,24 @@ def test_a_step_with_any_mechanism(options, attention, kind):
     check_steps(options | {"attention": attention}, kind, 9, False, close)
 
 
-def check_steps(options, kind, count, int8, alike):
+@pytest.mark.parametrize("tau", [0.0, 0.05, 0.5, 3.0])
+@pytest.mark.parametrize("feedback", [True, False])
+@torch.inference_mode()
+def test_a_step_under_a_threshold(tau, feedback):
+    flexible = FlexibleConfig(score="dot", sigma=0.7, gate_feedback=feedback)
+    check_steps({"attention": flexible}, "ssru", 9, False, close, Limits(tau=tau))
+
+
+@pytest.mark.parametrize("attention", INSIDE, ids=str)
+def test_attention_by_dot_products_is_inside(attention):
+    assert decoder_of(build(attention=attention)).fast_layers.attends
+
+
+def check_steps(options, kind, count, int8, alike, limits=UNLIMITED):
     model = build(int8, decoder=kind, **options)
     decoder = decoder_of(model)
     assert decoder.fast_layers is not None
-    memory, state = model.encode(*batch())
+    memory, state = model.encode(*batch(), limits)
     rows = ROWS[torch.arange(count) * len(ROWS) // count]
     tokens = torch.arange(4, 4 + count) % 40
     state = tuple(part.index_select(0, rows) for part in state)
@@ -113,13 +140,20 @@ def check_steps(options, kind, count, int8, alike):
         decoder.fast_layers = layers
         alike(fast.output, slow.output)
         for layer, (found, expected) in enumerate(zip(fast.state, slow.state, strict=True), -1):
-            if kind == "ssru" and 0 <= layer < len(decoder.layers):
-                found = found[:, layer]  # of one tensor for all layers
+            if found.dim() > expected.dim():  # of one tensor for all layers
+                found = found[:, layer % len(decoder.layers)]
             alike(found.double(), expected.double())
-        if slow.trace.weights is not None:
-            alike(fast.trace.weights, slow.trace.weights)
-        assert torch.equal(fast.trace.computed, slow.trace.computed)
+        check_traces(fast.trace, slow.trace, alike)
         state = slow.state
+
+
+def check_traces(found, expected, alike):
+    for name, own, other in zip(Trace._fields, found, expected, strict=True):
+        assert (own is None) == (other is None), name
+        if other is not None:
+            assert own.shape == other.shape, name
+            alike(own.double(), other.double())
+    assert torch.equal(found.computed, expected.computed)
 
 
 @pytest.mark.parametrize(("options", "others"), [
@@ -171,9 +205,10 @@ def test_weights_are_not_laid_out_twice(int8):
 
 @pytest.mark.parametrize("int8", [True, False])
 @pytest.mark.parametrize("kind", ["ssru", "transformer"])
+@pytest.mark.parametrize("attention", INSIDE, ids=str)
 @torch.inference_mode()
-def test_no_bit_depends_on_the_hypotheses_beside(int8, kind):
-    model = build(int8, decoder=kind)
+def test_no_bit_depends_on_the_hypotheses_beside(int8, kind, attention):
+    model = build(int8, decoder=kind, attention=attention)
     memory, state = model.encode(*batch())
     state = tuple(part.index_select(0, ROWS) for part in state)
     tokens = torch.arange(4, 4 + len(ROWS))
@@ -220,6 +255,7 @@ def test_the_reference_is_not_fused(monkeypatch):
 @pytest.mark.parametrize("kind", ["ssru", "transformer"])
 @pytest.mark.parametrize(("attention", "int8"), [
     (DOT, False), (DOT, True), (GlobalConfig(), True), (FlexibleConfig(), True),
+    *((own, False) for own in INSIDE[1:5]),
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("beam", [1, 4])
 def test_a_translation_is_the_same_in_any_batch(kind, attention, beam, int8):
