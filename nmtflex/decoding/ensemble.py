@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from nmtflex.attention import Trace
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
 from nmtflex.model.decoders.base import Step
+from nmtflex.ops.beam import Rules
 from nmtflex.ops.tensors import upload
 from nmtflex.ops.vocabulary.reference import best_of
 from nmtflex.text.vocabulary import PAD_ID
@@ -104,6 +106,16 @@ class Ensemble:
         self.total = torch.zeros(len(sources), dtype=torch.long, device=self.device)  # [B]
         self.computed = torch.zeros_like(self.total, dtype=torch.float64)  # [B]
         self.pairs = torch.zeros_like(self.total)  # [B] (hypothesis, step)
+
+    def fused(self) -> Callable[[Any, Rules], Any] | None:
+        """Return the search of one model that takes all steps in few calls, if it has one.
+
+        It takes one hypothesis of each sentence; see ``nmtflex.model.fused_search``.
+        """
+        fused = getattr(self._models[0], "fused_search", None)
+        if fused is None or self.counting or len(self._models) > 1:
+            return None
+        return functools.partial(fused.grow, self._memories[0])
 
     def step(self, rows: Tensor, tokens: Tensor) -> None:
         """Advance hypotheses of the sentences ``rows`` [N] by the words ``tokens`` [N]."""

@@ -22,6 +22,7 @@ from nmtflex.config import SearchConfig
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
+from nmtflex.ops.beam import Rules
 from nmtflex.ops.beam import extend as extend_beam
 from nmtflex.ops.dispatch import steady_threads
 from nmtflex.ops.tensors import download, upload
@@ -63,7 +64,7 @@ class Beam(NamedTuple):
         return Beam(*(part[chosen] for part in self))
 
 
-class Growing(Protocol):
+class Grown(Protocol):
     """What every search knows of N hypotheses; see ``Beam``."""
 
     @property
@@ -81,6 +82,10 @@ class Growing(Protocol):
     @property
     def totals(self) -> Array:
         """Their summed log-probabilities [N]."""
+
+
+class Growing(Grown, Protocol):
+    """Hypotheses of which some may be chosen."""
 
     def select(self, chosen: Array) -> Self:
         """Return the hypotheses ``chosen``, a mask [N] or indices."""
@@ -148,7 +153,12 @@ def beam_search(
         found = extend_beam(beam.rows, beam.totals, values, words, slots)
         return Beam(beam.rows[found.parents], *found)
 
-    live, ended = grow(ensemble, beam, slots, bar, extend)
+    if (fused := ensemble.fused()) is not None:
+        rules = Rules(most, slots, *bar.scores, EOS_ID, np.array(NEVER))
+        live, ended, greatest = fused(beam, rules)
+        check_numbers(np.array([greatest]))
+    else:
+        live, ended = grow(ensemble, beam, slots, bar, extend)
     if tally is not None:
         ensemble.report(tally)
     return collect(live, ended, len(sources), config.length_penalty)
@@ -204,6 +214,11 @@ class Bar:
         self._length_penalty = length_penalty
         self._best = np.full((len(limits), wanted), -np.inf)  # the worst first
 
+    @property
+    def scores(self) -> tuple[Array, Array, float]:
+        """The wanted ones, the divisors at the greatest length, and alpha; see ``ops.beam``."""
+        return self._best, self._longest, self._length_penalty
+
     def raise_by(self, ended: Growing, length: int) -> None:
         """Count hypotheses that ended with ``length`` tokens, EOS counted."""
         scores = ended.totals / length**self._length_penalty
@@ -228,7 +243,7 @@ def upload_all(ensemble: Ensemble, *parts: Array) -> Tensor:
 
 
 def collect(
-    live: Sequence[Growing], ended: Sequence[Growing], sentences: int, length_penalty: float
+    live: Sequence[Grown], ended: Sequence[Grown], sentences: int, length_penalty: float
 ) -> list[list[Hypothesis]]:
     """Trace all finished hypotheses back, and rank those of each sentence."""
     pointers = np.concatenate([step.parents for step in ended])

@@ -5,6 +5,8 @@ Such a model gives the same translations faster, and cannot be trained or saved.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import torch
 from torch import nn
 
@@ -20,6 +22,11 @@ from nmtflex.model.decoders.layered import LayeredDecoder
 from nmtflex.model.encoders.transformer import TransformerEncoder
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.dispatch import form
+
+if TYPE_CHECKING:  # imports numba
+    from nmtflex.model.decoders.fused_layers import FusedLayers
+    from nmtflex.model.fused_search import FusedSearch
+    from nmtflex.ops.linear.packed import Packed
 
 QUANTIZED = (Cell, FeedForward, Heads, SelfAttention, Ssru)  # layers whose own products may be
 LARGEST_TABLE = 1 << 26  # numbers: 256 MB in float32
@@ -110,7 +117,27 @@ def _fuse_layers(model: Seq2Seq) -> None:
         encoder.fast_layers = of_encoders.FusedLayers(encoder.all_layers(), encoder.size)
     if isinstance(decoder := model.decoder, LayeredDecoder):
         layers = decoder.all_layers()
-        decoder.fast_layers = of_decoders.FusedLayers(layers, decoder.size, decoder.norm)
+        fused = of_decoders.FusedLayers(layers, decoder.size, decoder.norm)
+        decoder.fast_layers = fused
+        if fused.whole and model.output.fast_best is not None:
+            model.fused_search = _fused_search(model, fused)
+
+
+def _fused_search(model: Seq2Seq, layers: FusedLayers) -> FusedSearch | None:
+    """Return a search whose steps need no Python, unless words would need too large a table."""
+    from nmtflex.model.fused_search import FusedSearch
+    from nmtflex.ops.linear.packed import array
+    from nmtflex.ops.vocabulary.output_loops import Layer
+
+    projection, embedding = model.output.projection, model.target_embedding
+    packed = cast("Packed", projection.fast)
+    output = Layer(packed.weight, packed.scales, array(projection.bias))
+    if model.word_table is not None:
+        return FusedSearch(layers, output, model.word_table.gates, 1.0, model.word_table.feedback)
+    feedback, scale = embedding.weight[:, :0], float(getattr(embedding, "scale", 1.0))
+    if model.decoder.words(embedding.weight[:1]).feedback.numel():
+        return None
+    return FusedSearch(layers, output, embedding.weight, scale, feedback)
 
 
 def _round(model: Seq2Seq) -> None:

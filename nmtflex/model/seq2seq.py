@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,9 @@ from nmtflex.attention import UNLIMITED, Limits, State
 from nmtflex.layers.output import OutputLayer
 from nmtflex.model.decoders.base import Decoder, Step, Words
 from nmtflex.model.encoders.base import Encoder
+
+if TYPE_CHECKING:  # imports numba
+    from nmtflex.model.fused_search import FusedSearch
 
 
 class Loss(NamedTuple):
@@ -60,6 +63,7 @@ class Seq2Seq(nn.Module):
         self.output = output
         self.autocast = autocast
         self.word_table: Words | None = None  # of a model that only decodes
+        self.fused_search: FusedSearch | None = None  # of one that decodes on the CPU
 
     @property
     def device(self) -> torch.device:
@@ -251,8 +255,10 @@ class Seq2Seq(nn.Module):
         """Return the methods in which decoding spends its time, by part, for a stopwatch.
 
         The encoder's has what attention prepares once a sentence, and the embedding's what the
-        previous word contributes to a step.
+        previous word contributes to a step. A search without Python between its steps is one part.
         """
+        if self.fused_search is not None:
+            return {"encoder": [(self, "encode")], "decoder": [(self.fused_search, "grow")]}
         return {
             "encoder": [(self, "encode")],
             "embedding": [(self, "words")],
@@ -289,6 +295,11 @@ class Limited:
     def device(self) -> torch.device:
         """Where the weights are."""
         return self._model.device
+
+    @property
+    def fused_search(self) -> FusedSearch | None:
+        """A search without Python between its steps, if there is one."""
+        return self._model.fused_search
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, State]:
         """Read a batch of sources; see ``Seq2Seq.encode``."""

@@ -69,13 +69,13 @@ def keep_threads() -> Iterator[None]:
         numba.set_num_threads(before)
 
 
-def run(loop: Any, threads: int, *arguments: Any) -> None:
-    """Run a parallel loop on some threads; numba's setting stays unchanged."""
+def run(loop: Any, threads: int, *arguments: Any) -> Any:
+    """Return what a parallel loop returns on some threads; numba's setting stays unchanged."""
     before = _block.threads or numba.get_num_threads()
     if threads != before:  # setting them takes as long as a small loop
         numba.set_num_threads(threads)
     try:
-        loop(*arguments)
+        return loop(*arguments)
     finally:
         if _block.threads:
             _block.threads = threads

@@ -130,5 +130,6 @@ def _translate(
     limited = model.limited(Limits(0.5) if model.gated else UNLIMITED)
     for beam in (1, 3):
         search = SearchConfig(beam=beam, max_length=4)
+        beam_search([limited], SOURCES, search)
         found = beam_search([limited], SOURCES, search, Tally(), 1)
     trace_pairs(limited, [(SOURCES[0], found[0][0].ids)], 1)

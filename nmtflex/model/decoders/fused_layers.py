@@ -15,15 +15,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nmtflex.attention import Glimpse, Heads, State
+from nmtflex.attention import Glimpse, Heads
+from nmtflex.attention import State as Parts
 from nmtflex.attention.heads import HeadMemory
 from nmtflex.layers.ssru import Ssru
 from nmtflex.layers.sublayers import Sublayers
 from nmtflex.model.decoders.fused_attention import FusedAttention, Sources
 from nmtflex.model.decoders.layered import Attending, DecoderLayer
+from nmtflex.ops.beam.grow_loops import State
 from nmtflex.ops.cache import Cache
 from nmtflex.ops.linear.packed import Array, array
-from nmtflex.ops.linear.stage_loops import ATTEND, LEAVE
+from nmtflex.ops.linear.stage_loops import ATTEND, LEAVE, Fixed
 from nmtflex.ops.linear.stages import Past
 
 
@@ -49,9 +51,9 @@ class FusedLayers:
         attentions = [layer.attention for layer in layers if layer.attention is not None]
         self._attention = FusedAttention(attentions)
         self.attends = bool(self._attention.layers)
-        self._count = len(layers)
+        self._size, self._count = size, len(layers)
         self._looking_back = sum(not isinstance(layer.mixer, Ssru) for layer in layers)
-        self._heads = 1
+        self.heads = 1
         self._parts = [Sublayers(size)]  # between two attentions, if these are not inside
         attending = 0
         for place, layer in enumerate(layers):
@@ -59,7 +61,7 @@ class FusedLayers:
                 self._parts[-1].mix(layer.around_mixer, layer.mixer, place)
             else:
                 self._parts[-1].look_back(layer.around_mixer, layer.mixer, place)
-                self._heads = layer.mixer.heads
+                self.heads = layer.mixer.heads
             if layer.attention is not None:
                 self._add_attention(layer, attending, size)
                 attending += 1
@@ -67,6 +69,24 @@ class FusedLayers:
                 self._parts[-1].feed(layer.around_feed_forward, layer.feed_forward)
         if norm is not None:
             self._parts[-1].program.then(LEAVE, norm)
+
+    @property
+    def whole(self) -> bool:
+        """Whether a step is one call."""
+        return len(self._parts) == 1
+
+    @property
+    def fixed(self) -> Fixed:
+        """The program of that call."""
+        return self._parts[0].program.fixed
+
+    def start(self, most: int) -> State:
+        """Return the state before the first step, with room for ``most`` hypotheses."""
+        layers = 0 if self._looking_back else self._count
+        mixed = np.zeros((most, layers, self._size), np.float32)
+        focus = np.zeros((most, len(self._attention.layers), self.heads), np.float32)
+        cache = np.empty((0, 2 * self._looking_back * self._size), np.float32)
+        return State(mixed, focus, cache, 0, np.empty((most, 0), np.int64))
 
     def parts(self) -> list[tuple[object, str]]:
         """Return the methods that take time, for a stopwatch."""
@@ -79,7 +99,7 @@ class FusedLayers:
             self._parts[-1].enter(layer.around_attention, heads.query, ATTEND, place)
             self._parts[-1].program.attend(own.how, own.network())
             self._parts[-1].leave(layer.around_attention, heads.output)
-            self._heads = heads.heads
+            self.heads = heads.heads
         else:
             self._parts[-1].show(layer.around_attention)
             self._parts.append(Sublayers(size))
@@ -104,12 +124,12 @@ class FusedLayers:
     def step(
         self,
         x: Tensor,
-        states: Sequence[State],
+        states: Sequence[Parts],
         batch: FusedMemory,
         rows: Tensor | None,
         attending: Attending,
         trace: bool,
-    ) -> tuple[Tensor, State, list[Glimpse]]:
+    ) -> tuple[Tensor, Parts, list[Glimpse]]:
         """Advance all layers by one step.
 
         Args:
@@ -127,7 +147,7 @@ class FusedLayers:
         """
         past, after = self._past(x, states, batch)
         of = np.arange(len(x)) if rows is None else array(rows)
-        source = batch.sources.source._replace(rows=of, heads=self._heads)
+        source = batch.sources.source._replace(rows=of, heads=self.heads)
         seen = self._attention.begin(source, attending.states, attending.words, trace)
         done = self._parts[0].program.run(array(x), past, source, seen)
         glimpses = self._attention.end(batch.sources, of, seen, trace)
@@ -137,7 +157,7 @@ class FusedLayers:
             done = part.program.run(done.x, past, source, seen)
         return torch.from_numpy(done.x), (after,) * self._count, glimpses
 
-    def _past(self, x: Tensor, states: Sequence[State], batch: FusedMemory) -> tuple[Past, Tensor]:
+    def _past(self, x: Tensor, states: Sequence[Parts], batch: FusedMemory) -> tuple[Past, Tensor]:
         """Return what the steps before have left, and the state after this one."""
         nothing: Array = np.empty((len(x), 0, x.shape[1]), np.float32)
         first = states[0][0]
@@ -150,6 +170,6 @@ class FusedLayers:
         return Past(array(together), after.numpy()), after
 
 
-def _all(states: Sequence[State]) -> list[Tensor]:
+def _all(states: Sequence[Parts]) -> list[Tensor]:
     """Return the states of single layers, each [N, D], as [N, 1, D]."""
     return [state.unsqueeze(1) for (state,) in states]

@@ -24,6 +24,18 @@ class Found(NamedTuple):
     totals: Array  # [M], log-probabilities
 
 
+class Rules(NamedTuple):
+    """What a search of B sentences obeys; ``slots`` and ``best`` change."""
+
+    most: Array  # [B], most words of a translation
+    slots: Array  # [B], beam size - finished hypotheses
+    best: Array  # [B, W], scores of the W wanted finished hypotheses, the worst first
+    longest: Array  # [B], the divisor of a score at the greatest length
+    length_penalty: float  # alpha
+    end: int  # the word that ends a translation
+    never: Array  # words that are not produced
+
+
 def places(groups: Array) -> Array:
     """Return the place of each number [N], ascending, among those equal to it."""
     return np.arange(len(groups)) - np.searchsorted(groups, groups)

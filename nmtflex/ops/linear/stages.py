@@ -118,6 +118,12 @@ class Program:
         self._numbers.append(numbers)
         return begin
 
+    @property
+    def fixed(self) -> Fixed:
+        """All that does not change from call to call."""
+        self._fixed = self._fixed or self._finish()
+        return self._fixed
+
     def _finish(self) -> Fixed:
         """Lay everything out; the weights of the products become parts of one array."""
         flat = NOTHING
@@ -142,7 +148,7 @@ class Program:
             source: What is attended to.
             seen: What attention reads beside it, and what it leaves.
         """
-        fixed = self._fixed = self._fixed or self._finish()
+        fixed = self.fixed
         done = Done(x.copy(), np.empty((len(x), self._kept), np.float32))
         of_steps = past.cache, past.places, past.taken
         moving = Moving(done.x, past.states, past.after, *of_steps, done.kept)

@@ -27,6 +27,7 @@ from nmtflex.config import (
 from nmtflex.decoding.search import beam_search
 from nmtflex.model.build import build_model
 from nmtflex.model.decoders.layered import LayeredDecoder
+from nmtflex.model.fused_search import FusedSearch
 from nmtflex.model.inference import make_ready
 from nmtflex.ops import threads
 from nmtflex.ops.linear.product_loops import ROWS as AT_ONCE
@@ -156,23 +157,23 @@ def check_traces(found, expected, alike):
     assert torch.equal(found.computed, expected.computed)
 
 
-@pytest.mark.parametrize(("options", "others"), [
-    ({}, set()), ({"attention": FlexibleConfig()}, {"attention"}),
+@pytest.mark.parametrize(("attention", "owner", "method", "part", "others"), [
+    (DOT, FusedSearch, "grow", "decoder", set()),
+    (FlexibleConfig(), Program, "run", "layers", {"embedding", "attention", "output layer"}),
 ])  # fmt: skip
-def test_their_time_is_that_of_one_part(options, others, monkeypatch):
-    model, seconds = build(int8=False, **options), 0.01
-    run = Program.run
+def test_their_time_is_that_of_one_part(attention, owner, method, part, others, monkeypatch):
+    model, seconds = build(int8=False, attention=attention), 0.01
+    run = getattr(owner, method)
 
     def slower(*given):
         time.sleep(seconds)
         return run(*given)
 
-    monkeypatch.setattr(Program, "run", slower)
+    monkeypatch.setattr(owner, method, slower)
     with Stopwatch(model) as watch:
         beam_search([model], [[4, 5, 6]], SearchConfig(beam=1, max_length=3))
-    parts = {"encoder", "embedding", "layers", "output layer", "search"}
-    assert set(watch.seconds) == parts | others
-    assert watch.seconds["layers"] >= seconds
+    assert set(watch.seconds) == {"encoder", part, "search"} | others
+    assert watch.seconds[part] >= seconds
 
 
 @pytest.mark.parametrize("int8", [True, False])
