@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from nmtflex.attention.flexible import FlexibleAttention
 from nmtflex.bench import decoding as bench
 from nmtflex.bench import synthetic
 from nmtflex.bench.decoding import Ratio, ratio, working_memory
 from nmtflex.bench.random_model import bytes_in, ready
 from nmtflex.config import BenchConfig, DeviceConfig, ModelConfig
+from nmtflex.model.decoders.fused_attention import FusedAttention
 from nmtflex.ops.linear.packed import Int8
 
 
@@ -189,15 +189,16 @@ def test_a_tensor_that_is_there_twice_counts_once():
 def test_each_attending_layer_has_a_focus_that_travels(monkeypatch):
     wanted = random_sources([7], steps=4)
     seen = []
-    attend = FlexibleAttention.forward
+    begin = FusedAttention.begin
 
-    def note(self, query, feedback, memory, rows, state, trace=False):
-        seen.append(set(state[0].tolist()))
-        return attend(self, query, feedback, memory, rows, state, trace)
+    def note(self, *given):
+        found = begin(self, *given)
+        seen.append([set(found.before[:, at].ravel().tolist()) for at in range(LAYERS)])
+        return found
 
-    monkeypatch.setattr(FlexibleAttention, "forward", note)
+    monkeypatch.setattr(FusedAttention, "begin", note)
     subject(shape("flexible", "recurrent+ssru"), wanted, 7).decode()
-    assert seen == [{place} for place in (0.0, 0.0, 2.0, 2.0, 4.0, 4.0, 6.0, 6.0)]
+    assert seen == [[{place}] * LAYERS for place in (0.0, 2.0, 4.0, 6.0)]
 
 
 def test_batches_of_training_are_small():
