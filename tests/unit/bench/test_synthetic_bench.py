@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from nmtflex.attention.flexible import FlexibleAttention
 from nmtflex.bench import decoding as bench
 from nmtflex.bench import synthetic
 from nmtflex.bench.decoding import Ratio, ratio, working_memory
