@@ -40,8 +40,8 @@ def bench(config: BenchConfig, decoding: Decoding) -> None:
     maximum of the rounds; target tokens (of the best translation, including end of sentence) and
     sentences per second; seconds in the encoder, the embedding with what a word contributes to a
     step, attention, recurrent cell (SSRU or self-attention, feed-forward), output layer with its
-    softmax, and search, which covers the rest: top-k, beams, Luong's attentional layer. What runs in
-    one call is one part: layers, or decoder with output layer and search. Parts are measured in
+    softmax, and search, which covers the rest: top-k, beams, Luong's attentional layer. What runs
+    in one call is one part: layers, or decoder with output layer and search. Parts are measured in
     separate decodings, since the timers take time themselves. Then score computations per step,
     CPS, of several heads and layers the mean and all together; the speed relative to the first run;
     and peak memory (on a GPU, what PyTorch allocated; otherwise that of a new process that decodes

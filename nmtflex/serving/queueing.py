@@ -27,6 +27,8 @@ TRIES = 2  # workers that a sentence may be lost with
 PAUSE = 1.0  # seconds before a worker is started again that could not start
 HUNG = 60.0  # seconds that a batch may take at least
 MEMORY = 0.1  # weight of the last batch in the pace
+MOMENT = 0.005  # seconds without a new sentence after which a worker waits for no more
+PATIENCE = 0.2  # share of the last batch's seconds for which it waits at most
 
 
 class Busy(Exception):  # noqa: N818
@@ -157,13 +159,27 @@ class Dispatcher:
                 await self._restart(worker)
             elif batch := self._take():
                 self._busy += 1
+                began = time.monotonic()
                 try:
                     await self._give(worker, batch)
                 finally:
                     self._busy -= 1
+                await self._gather(len(batch), PATIENCE * (time.monotonic() - began))
             else:
                 self._filled.clear()
                 await _first(self._filled.wait(), worker.ended())
+
+    async def _gather(self, answered: int, seconds: float) -> None:
+        """Wait for as many sentences as were answered: who asks again at once comes together.
+
+        A single sentence waits for nobody. Without this, the first one that came would be
+        translated alone, and large batches, which take less time a sentence, were rare.
+        """
+        until, before = time.monotonic() + seconds, -1
+        expected = min(MOST, answered + len(self._queue)) if answered > 1 else 0
+        while before < len(self._queue) < expected and time.monotonic() < until:
+            before = len(self._queue)
+            await asyncio.sleep(MOMENT)
 
     async def _restart(self, worker: Worker) -> None:
         self.restarts += 1

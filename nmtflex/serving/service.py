@@ -55,6 +55,7 @@ class Translated(NamedTuple):
     unaligned: float | None = None
 
 
+SHORT = 300  # characters, which are split in ten milliseconds at worst
 NOTHING = Wanted()
 
 
@@ -153,7 +154,7 @@ class Service:
     async def _through(self, number: int, texts: Sequence[str], wanted: Wanted) -> list[Translated]:
         """Translate texts with one model."""
         splitter = self.models[number].splitter
-        split = [await asyncio.to_thread(splitter.split, text) for text in texts]
+        split = [await _split(splitter, text) for text in texts]
         units = [unit for text in split for unit in text.units]
         work = Work(number, _options(wanted))
         answers = iter(await self.dispatcher.translate(work, _with_words(units)))
@@ -181,7 +182,7 @@ class Service:
         if len(way) != 1:
             return (await self._along(way, [text], Wanted(alternatives)))[0], []
         model = self.models[way[0]]
-        split = await asyncio.to_thread(model.splitter.split, text)
+        split = await _split(model.splitter, text)
         about = {"thresholds": model.gated, "scored": model.scored, "tau": tau}
         options = {"explain": True, **about}
         work = Work(way[0], (*_options(Wanted(alternatives)), *options.items()))
@@ -218,6 +219,13 @@ def _with_words(units: Sequence[str]) -> list[str]:
 def _linked(answer: dict[str, Any]) -> Linked:
     """Return the translation of a unit, and the links from it."""
     return answer["texts"][0], answer["links"]
+
+
+async def _split(splitter: TextSplitter, text: str) -> SplitText:
+    """Split a text, in a thread of its own if that takes long."""
+    if len(text) <= SHORT:
+        return splitter.split(text)
+    return await asyncio.to_thread(splitter.split, text)
 
 
 def _joined(

@@ -118,6 +118,48 @@ def test_free_workers_share_what_waits():
     run(test)
 
 
+def test_clients_that_ask_again_at_once_come_together(monkeypatch):
+    monkeypatch.setattr(queueing, "MOMENT", 0.1)  # a busy machine may be slow
+    monkeypatch.setattr(queueing, "PATIENCE", 1e9)
+
+    async def test():
+        worker = PlayedWorker(holds=True)
+
+        async def client(name):
+            for number in range(3):
+                await dispatcher.translate(PLAIN, [f"{name}{number}"])
+                if number == 0:
+                    await asyncio.sleep(0.01 * ord(name) - 0.97)  # one after the other
+
+        async with serving(worker) as dispatcher:
+            first = await entered(dispatcher, PLAIN, "first")
+            clients = [asyncio.create_task(client(name)) for name in "abc"]
+            while dispatcher.waiting < 3:
+                await asyncio.sleep(0)
+            worker.free.set()
+            await asyncio.gather(first, *clients)
+            batches = [sorted(batch) for batch in worker.batches]
+            assert batches == [["first"], *([f"{name}{n}" for name in "abc"] for n in range(3))]
+
+    run(test)
+
+
+def test_nobody_waits_after_a_sentence_alone_or_beside_a_full_batch(monkeypatch):
+    monkeypatch.setattr(queueing, "MOMENT", 100.0)
+    monkeypatch.setattr(queueing, "PATIENCE", 1e9)
+
+    async def test():
+        async with serving(PlayedWorker()) as dispatcher:
+            for text in "abc":
+                await dispatcher.translate(PLAIN, [text])
+            texts = [str(number) for number in range(3 * WINDOW)]
+            requests = [await entered(dispatcher, PLAIN, *texts) for _ in range(2)]
+            done, _ = await asyncio.wait(requests, return_when=asyncio.FIRST_COMPLETED)
+            assert done
+
+    run(test)
+
+
 def test_others_get_their_turn_between_the_sentences_of_a_large_request():
     async def test():
         worker = PlayedWorker(holds=True)
