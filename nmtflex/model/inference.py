@@ -110,8 +110,9 @@ def _fuse_layers(model: Seq2Seq) -> None:
     from nmtflex.model.encoders import fused_layers as of_encoders
     from nmtflex.ops.linear.packed import Packed
 
-    if isinstance(projection := model.output.projection.fast, Packed):
-        model.output.fast_best = projection.best_words
+    output = model.output
+    if isinstance(projection := output.projection.fast, Packed):
+        output.fast_best = projection.best_words
     if isinstance(encoder := model.encoder, TransformerEncoder):
         encoder.by_length = True
         encoder.fast_layers = of_encoders.FusedLayers(encoder.all_layers(), encoder.size)
@@ -119,7 +120,7 @@ def _fuse_layers(model: Seq2Seq) -> None:
         layers = decoder.all_layers()
         fused = of_decoders.FusedLayers(layers, decoder.size, decoder.norm)
         decoder.fast_layers = fused
-        if fused.whole and model.output.fast_best is not None:
+        if fused.whole and output.fast_best is not None and output.bottleneck is None:
             model.fused_search = _fused_search(model, fused)
 
 

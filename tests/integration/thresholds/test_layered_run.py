@@ -112,7 +112,7 @@ def test_sweep_average_report_and_bench(layered, command_line, tmp_path):
     outcome = command_line("bench", layered, averaged, *bench)
     assert outcome.code == 0, outcome.err
     rows = dict(line.split("\t", 1) for line in outcome.out.splitlines())
-    assert {"layers, seconds", "attention, seconds"} <= set(rows)
+    assert {"encoder, seconds", "decoder, seconds"} <= set(rows)
     one, total = (
         float(rows[name].split("\t")[0])
         for name in ("computations per step (CPS)", "CPS, all heads and layers")

@@ -184,7 +184,7 @@ def test_counting_and_ensembles_go_step_by_step(monkeypatch):
 
 @pytest.mark.parametrize("options", [
     {"attention": FlexibleConfig()}, {"attend_every": "gate"}, {"attention": MemoryConfig(
-        K=3, decoder_scoring="sigmoid")},
+        K=3, decoder_scoring="sigmoid")}, {"bottleneck": 8},
 ], ids=str)  # fmt: skip
 def test_what_is_between_two_calls_goes_step_by_step(options):
     assert random_model(**options).fused_search is None
