@@ -13,6 +13,7 @@ SEQUENCE_LOOPS = "nmtflex/ops/sequence/loops.py"
 POINTWISE_LOOPS = "nmtflex/ops/recurrent/loops.py"
 SSRU, SSRU_LOOPS = "tests/unit/ops/test_ssru.py", "nmtflex/ops/recurrent/ssru_loops.py"
 FUSED, HEADS = "tests/unit/model/test_fused_layers.py", "nmtflex/ops/linear/attend_stages.py"
+WHOLE, GROW_LOOPS = "tests/unit/decoding/test_fused_search.py", "nmtflex/ops/beam/grow_loops.py"
 SCANS, SCAN_LOOPS = "tests/unit/ops/test_scans.py", "nmtflex/ops/monotonic/loops.py"
 
 KERNELS = [
@@ -345,6 +346,20 @@ KERNELS = [
         "damp(scores, 0, focus.centre,",
         "the Gaussian of a decoder's step in one call is beside its centre",
         FUSED,
+    ),
+    Mutant(
+        GROW_LOOPS,
+        "                rules.slots[row] -= 1\n",
+        "",
+        "a finished hypothesis takes no slot in a search of one call",
+        WHOLE,
+    ),
+    Mutant(
+        GROW_LOOPS,
+        "state.mixed[n] = mixed[parents[n]]",
+        "state.mixed[n] = mixed[n]",
+        "hypotheses go on with another one's state in a search of one call",
+        WHOLE,
     ),
     Mutant(
         "nmtflex/ops/linear/int8_loops.py",
