@@ -206,5 +206,6 @@ def test_memory_that_is_not_there(command_line, monkeypatch, error, line):
     def fail(*_, **__):
         raise error
 
+    command_line("--help")  # loads all commands, which need the app
     monkeypatch.setattr(nmtflex_app, "app", fail)
     assert command_line("train") == (1, "", f"nmtflex: error: {line}\n")
