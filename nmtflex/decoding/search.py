@@ -22,7 +22,7 @@ from nmtflex.config import SearchConfig
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
-from nmtflex.ops.beam import Rules
+from nmtflex.ops.beam import SLACK, Rules
 from nmtflex.ops.beam import extend as extend_beam
 from nmtflex.ops.dispatch import steady_threads
 from nmtflex.ops.tensors import download, upload
@@ -230,8 +230,7 @@ class Bar:
 
     def open_sentences(self, live: Growing) -> Array:
         """Return which sentences [B] have a live hypothesis that may reach the bar."""
-        # Allows for rounding, by which a logarithm may exceed 0.
-        highest = (1 - 1e-6) * live.totals / self._longest[live.rows]
+        highest = SLACK * live.totals / self._longest[live.rows]
         found = np.zeros(len(self._best), dtype=bool)
         found[live.rows[highest >= self._best[live.rows, 0]]] = True
         return found

@@ -15,6 +15,8 @@ from nmtflex.ops.dispatch import implementation
 
 Array = NDArray[Any]
 
+SLACK = 1 - 1e-6  # for rounding, by which a logarithm may exceed 0
+
 
 class Found(NamedTuple):
     """Continuations."""

@@ -13,14 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtflex.ops.arrays import Array, Whole
-from nmtflex.ops.beam import Rules
+from nmtflex.ops.beam import SLACK, Rules
 from nmtflex.ops.beam.loops import extend
 from nmtflex.ops.compiled import ROUNDED, SUMS, compiled, entry
 from nmtflex.ops.linear.attend_stages import Seen, Source
 from nmtflex.ops.linear.stage_loops import Fixed, Moving, run_stages
 from nmtflex.ops.vocabulary.output_loops import Layer, best_of_products
-
-SLACK = 1 - 1e-6  # for rounding, by which a logarithm may exceed 0
 
 
 class Words(NamedTuple):
