@@ -11,7 +11,7 @@
 #             first 1,500 of the 7,283 validation pairs
 #   SEEDS     of the trainings (1)
 #   LENGTH    epochs (enja 8, iwslt14 10)
-#   ROUNDS    of the decoding benchmark (3)
+#   ROUNDS    of the decoding benchmark of the first 1,000 test sentences (3)
 #
 # DATA holds the files that small_parallel_en_ja.sh and iwslt14_de_en.sh name.
 # Full: 256 units, four transformer layers of 4 heads and 512 feed-forward units, two such SSRU or
@@ -76,7 +76,7 @@ done
 
 for beam in 1 5; do
   step --stdout "$OUT/$name.beam$beam.json" bench "${speeds[@]}" --split test --beam $beam \
-    --repeats "$ROUNDS" --json --output "$OUT/$name.beam$beam"
+    --sentences 1000 --repeats "$ROUNDS" --json --output "$OUT/$name.beam$beam"
 done
 
 table "Backbones under global attention, $CORPUS, test data, beam 5 ($sizes; seeds $SEEDS)" << ROWS

@@ -12,7 +12,7 @@
 #             40 words
 #   SEEDS     of the trainings (1)
 #   LENGTH    epochs (iwslt14 10, kftt 5)
-#   ROUNDS    of the decoding benchmark (3)
+#   ROUNDS    of the decoding benchmark of the first 1,000 test sentences (3)
 #
 # DATA holds the files that iwslt14_de_en.sh and kftt_en_ja.sh name.
 # Full: 256 units, four encoder and two decoder layers of 4 heads and 512 feed-forward units. Small:
@@ -99,7 +99,7 @@ tau=$(value "$name-under-$first.sweep" chosen.tau)
 speeds=()
 for what in global local-p memory under; do speeds+=("$OUT/$name-$what-$first"); done
 step --stdout "$OUT/$name.speed.json" bench "${speeds[@]}" --split test --beam 5 \
-  --repeats "$ROUNDS" --json --output "$OUT/$name.speed" --tau "${tau:-inf}"
+  --sentences 1000 --repeats "$ROUNDS" --json --output "$OUT/$name.speed" --tau "${tau:-inf}"
 
 table "Transformer + ssru, $CORPUS, test data, beam 5 ($sizes; seeds $SEEDS)" << ROWS
 $rows

@@ -16,7 +16,7 @@ from nmtflex.attention import Trace
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
 from nmtflex.model.decoders.base import Step
-from nmtflex.ops.beam import Rules
+from nmtflex.ops.beam import Beam, Rules
 from nmtflex.ops.tensors import upload
 from nmtflex.ops.vocabulary.reference import best_of
 from nmtflex.text.vocabulary import PAD_ID
@@ -107,7 +107,7 @@ class Ensemble:
         self.computed = torch.zeros_like(self.total, dtype=torch.float64)  # [B]
         self.pairs = torch.zeros_like(self.total)  # [B] (hypothesis, step)
 
-    def fused(self) -> Callable[[Any, Rules], Any] | None:
+    def fused(self) -> Callable[[Beam, Rules], tuple[list[Beam], list[Beam], float]] | None:
         """Return the search of one model that takes all steps in few calls, if it has one.
 
         It takes one hypothesis of each sentence; see ``nmtflex.model.fused_search``.

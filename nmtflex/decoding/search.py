@@ -22,7 +22,7 @@ from nmtflex.config import SearchConfig
 from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
-from nmtflex.ops.beam import SLACK, Rules
+from nmtflex.ops.beam import SLACK, Beam, Rules
 from nmtflex.ops.beam import extend as extend_beam
 from nmtflex.ops.dispatch import steady_threads
 from nmtflex.ops.tensors import download, upload
@@ -45,23 +45,6 @@ class Hypothesis(NamedTuple):
     score: float
     log_probability: float
     log_probabilities: Sequence[float] = ()
-
-
-class Beam(NamedTuple):
-    """N hypotheses of one length.
-
-    Each has a sentence, the hypothesis of the step before that it continues, its last word, and
-    its summed log-probability (float64), all [N].
-    """
-
-    rows: Array
-    parents: Array
-    tokens: Array
-    totals: Array
-
-    def select(self, chosen: Array) -> Beam:
-        """Return the hypotheses ``chosen``, a mask [N] or indices."""
-        return Beam(*(part[chosen] for part in self))
 
 
 class Grown(Protocol):

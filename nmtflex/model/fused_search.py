@@ -6,7 +6,7 @@ units.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor
 from nmtflex.layers.positions import sinusoids
 from nmtflex.model.decoders.fused_layers import FusedLayers
 from nmtflex.model.decoders.layered import LayeredMemory
-from nmtflex.ops.beam import Rules, grow_loops
+from nmtflex.ops.beam import Beam, Rules, grow_loops
 from nmtflex.ops.beam.grow_loops import Machine, Record, State, Words, Work
 from nmtflex.ops.linear.packed import array
 from nmtflex.ops.threads import GRAIN, most_threads, run
@@ -28,23 +28,6 @@ MOST_STEPS = 32  # of a call
 MOST_WORK = (
     1 << 30
 )  # multiplications of a call: a few hundredths of a second, for which others wait
-
-
-class Hypotheses(NamedTuple):
-    """N hypotheses of a step; see ``nmtflex.decoding.search.Beam``."""
-
-    rows: Array
-    parents: Array
-    tokens: Array
-    totals: Array
-
-
-class Grown(NamedTuple):
-    """The hypotheses of all steps."""
-
-    live: list[Hypotheses]  # those that go on
-    ended: list[Hypotheses]
-    greatest: float  # log-probability of the last step; NaN or infinite if the weights are broken
 
 
 class FusedSearch:
@@ -65,13 +48,19 @@ class FusedSearch:
         self._embedded, self._scale = array(embedded), np.float32(scale)
         self._feedback = array(feedback)
 
-    def grow(self, memory: LayeredMemory, first: Hypotheses, rules: Rules) -> Grown:
+    def grow(
+        self, memory: LayeredMemory, first: Beam, rules: Rules
+    ) -> tuple[list[Beam], list[Beam], float]:
         """Let hypotheses grow until no sentence is open; see ``nmtflex.decoding.search.grow``.
 
         Args:
             memory: Of the decoder, for B sentences.
             first: One hypothesis of each sentence.
             rules: Of the search.
+
+        Returns:
+            For each step the hypotheses that go on, and those that have ended; and the greatest
+            log-probability of the last step, NaN or infinite if the weights are broken.
         """
         most = int(rules.slots.sum())
         work = Work(min(most_threads(), most), GRAIN)
@@ -79,7 +68,7 @@ class FusedSearch:
         steps = max(1, min(MOST_STEPS, MOST_WORK // units))
         source = memory.fast.sources.source._replace(heads=self._layers.heads)
         state = self._layers.start(most)
-        live, ended = [first], list[Hypotheses]()
+        live, ended = [first], list[Beam]()
         while len(live[-1].rows):
             past = len(ended)
             words, state = self._words(memory, past, steps), _with_room(state, past, steps)
@@ -90,9 +79,9 @@ class FusedSearch:
             live += _steps(go_on, taken)
             ended += _steps(end, taken)
             if not greatest < np.inf:
-                return Grown(live[1:], ended, greatest)
+                return live[1:], ended, greatest
             state = state._replace(free=state.free + int(go_on.ends[max(0, taken - 1)]))
-        return Grown(live[1:], ended, 0.0)
+        return live[1:], ended, 0.0
 
     def _words(self, memory: LayeredMemory, past: int, steps: int) -> Words:
         """Return what the steps after the first ``past`` read of words."""
@@ -116,7 +105,7 @@ def _with_room(state: State, past: int, steps: int) -> State:
     return state._replace(cache=cache, places=places)
 
 
-def _record(first: Hypotheses | None, most: int, steps: int) -> Record:
+def _record(first: Beam | None, most: int, steps: int) -> Record:
     """Return room for the hypotheses of some steps, after the first."""
     begin = 0 if first is None else len(first.rows)
     size = begin + steps * most
@@ -130,10 +119,8 @@ def _record(first: Hypotheses | None, most: int, steps: int) -> Record:
     return record
 
 
-def _steps(record: Record, count: int) -> list[Hypotheses]:
+def _steps(record: Record, count: int) -> list[Beam]:
     """Return the hypotheses of the first steps of a call."""
     *parts, ends = record
     bounds = ends.tolist()
-    return [
-        Hypotheses(*(part[bounds[at] : bounds[at + 1]] for part in parts)) for at in range(count)
-    ]
+    return [Beam(*(part[bounds[at] : bounds[at + 1]] for part in parts)) for at in range(count)]

@@ -18,6 +18,23 @@ Array = NDArray[Any]
 SLACK = 1 - 1e-6  # for rounding, by which a logarithm may exceed 0
 
 
+class Beam(NamedTuple):
+    """N hypotheses of one length.
+
+    Each has a sentence, the hypothesis of the step before that it continues, its last word, and
+    its summed log-probability (float64), all [N].
+    """
+
+    rows: Array
+    parents: Array
+    tokens: Array
+    totals: Array
+
+    def select(self, chosen: Array) -> Beam:
+        """Return the hypotheses ``chosen``, a mask [N] or indices."""
+        return Beam(*(part[chosen] for part in self))
+
+
 class Found(NamedTuple):
     """Continuations."""
 

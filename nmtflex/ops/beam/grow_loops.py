@@ -51,7 +51,7 @@ class State(NamedTuple):
 
 
 class Record(NamedTuple):
-    """Hypotheses of each step, one step after another; see ``nmtflex.decoding.search.Beam``."""
+    """Hypotheses of each step, one step after another; see ``nmtflex.ops.beam.Beam``."""
 
     rows: Whole  # [R]
     parents: Whole  # [R]
