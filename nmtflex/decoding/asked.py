@@ -44,3 +44,11 @@ class Lines(NamedTuple):
     trace: bool
     align: bool
     word_scores: bool
+
+    def at(self, places: Sequence[int]) -> Lines:
+        """Return some of the lines."""
+        return self._replace(
+            texts=[self.texts[place] for place in places],
+            demands=[self.demands[place] for place in places],
+            limits=self.limits and [self.limits[place] for place in places],
+        )

@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 
 from nmtflex.config import SearchConfig
 from nmtflex.decoding.constraints import Constraints, Terms
-from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
+from nmtflex.decoding.ensemble import Encoded, Ensemble, Ids, StepModel, check_numbers, encode
 from nmtflex.decoding.search import (
     NEVER,
     Bar,
     Hypothesis,
     collect,
     grow,
-    upload_all,
 )
 from nmtflex.decoding.tally import Tally
 from nmtflex.ops.beam import places
@@ -62,7 +61,7 @@ class Steered(NamedTuple):
 @steady_threads()
 def constrained_search(
     models: Sequence[StepModel],
-    sources: Sequence[Ids],
+    sources: Sequence[Ids] | Encoded,
     config: SearchConfig,
     tally: Tally | None = None,
     wanted: int | None = None,
@@ -78,7 +77,7 @@ def constrained_search(
 
     Args:
         models: See ``beam_search``, as for all that is not said here.
-        sources: Ids of each sentence.
+        sources: As there.
         config: Beam size, length penalty and maximum length. With terms, the beam has at least two
             hypotheses.
         tally: Receives the count of score computations, if given.
@@ -93,12 +92,13 @@ def constrained_search(
     Raises:
         RunError: The model predicts NaN, or gives every continuation the probability 0.
     """
-    ensemble = Ensemble(models, sources, counting=tally is not None)
-    lengths = [config.longest_output(len(ids)) for ids in sources]
+    encoded = sources if isinstance(sources, Encoded) else encode(models, sources)
+    ensemble = Ensemble(models, encoded, counting=tally is not None)
+    lengths = list(map(config.longest_output, encoded.lengths.tolist()))
     if limits is not None:
         lengths = list(map(min, lengths, limits))
     most = np.maximum(lengths, [each.tokens for each in constraints])
-    rows = np.arange(len(sources))
+    rows = np.arange(len(lengths))
     least = [LEAST_BEAM if each.terms else 1 for each in constraints]
     slots = np.maximum(config.beam, least)
     width = max(config.beam, LEAST_BEAM) + 1  # one more, since EOS may not be allowed
@@ -110,7 +110,7 @@ def constrained_search(
     live, ended = grow(ensemble, beam, slots, bar, extension)
     if tally is not None:
         ensemble.report(tally)
-    return collect(live, ended, len(sources), config.length_penalty)
+    return collect(live, ended, len(lengths), config.length_penalty)
 
 
 class _Extension:
@@ -176,7 +176,7 @@ class _Extension:
 
         What is no word of ``also``, or is there before, has -inf.
         """
-        ids = upload_all(self._ensemble, only, *also.T)
+        ids = self._ensemble.upload(only, *also.T)
         found = self._ensemble.best_words(self._width, NEVER, ids[0], ids[1:].T.contiguous())
         values, words = download(*found)
         check_numbers(values[:, 0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
 from nmtflex.model.decoders.base import Step
 from nmtflex.ops.beam import Beam, Rules
+from nmtflex.ops.dispatch import steady_threads
 from nmtflex.ops.tensors import upload
 from nmtflex.ops.vocabulary.reference import best_of
 from nmtflex.text.vocabulary import PAD_ID
@@ -72,6 +73,38 @@ class StepModel(Protocol):
         """Return the attention scores [B] that ``encode`` computes for sources of ``lengths``."""
 
 
+class Encoded(NamedTuple):
+    """B sentences, as each of some models has encoded them.
+
+    Searches and forced decoding, one after another, may begin with it.
+    """
+
+    lengths: Tensor  # [B] tokens, on the CPU
+    memories: list[Any]  # of each model
+    states: list[tuple[Tensor, ...]]  # of each model, before the first step
+
+    def of(self, model: int) -> Encoded:
+        """Return what the model of this number has encoded."""
+        return Encoded(self.lengths, [self.memories[model]], [self.states[model]])
+
+
+@torch.inference_mode()
+@steady_threads()
+def encode(models: Sequence[StepModel], sources: Sequence[Ids]) -> Encoded:
+    """Encode sentences.
+
+    Args:
+        models: At least one, in evaluation mode.
+        sources: Ids of B sentences, none of them empty.
+    """
+    lengths = torch.tensor([len(ids) for ids in sources])
+    batch = torch.full((len(sources), int(lengths.max())), PAD_ID)
+    for row, ids in zip(batch, sources, strict=True):
+        row[: len(ids)] = torch.tensor(ids)
+    each = [model.encode(upload(batch, model.device), lengths) for model in models]
+    return Encoded(lengths, [memory for memory, _ in each], [state for _, state in each])
+
+
 class Ensemble:
     """Models with a batch of sentences encoded, and the states of its hypotheses.
 
@@ -79,31 +112,22 @@ class Ensemble:
 
     Args:
         models: At least one, in evaluation mode.
-        sources: Ids of B sentences, none of them empty.
+        encoded: B sentences that they have encoded.
         counting: Whether to keep traces, and to sum score computations over the models; those of
             several heads and layers are divided by their number, model by model.
     """
 
     def __init__(
-        self, models: Sequence[StepModel], sources: Sequence[Ids], counting: bool = False
+        self, models: Sequence[StepModel], encoded: Encoded, counting: bool = False
     ) -> None:
         self.device = models[0].device
         self._models = models
-        self._memories: list[Any] = []
-        self._states: list[tuple[Tensor, ...]] = []
-        lengths = torch.tensor([len(ids) for ids in sources])
-        batch = torch.full((len(sources), int(lengths.max())), PAD_ID)
-        for row, ids in zip(batch, sources, strict=True):
-            row[: len(ids)] = torch.tensor(ids)
-        for model in models:
-            memory, state = model.encode(upload(batch, model.device), lengths)
-            self._memories.append(memory)
-            self._states.append(state)
+        self.lengths, self._memories, states = encoded
+        self._states = list(states)
         self.counting = counting
-        self.lengths = lengths
         self._outputs: list[Tensor] = []  # of the last step, a model each
         self.traces: list[Trace] = []  # of the last step, a model each
-        self.total = torch.zeros(len(sources), dtype=torch.long, device=self.device)  # [B]
+        self.total = torch.zeros(len(self.lengths), dtype=torch.long, device=self.device)  # [B]
         self.computed = torch.zeros_like(self.total, dtype=torch.float64)  # [B]
         self.pairs = torch.zeros_like(self.total)  # [B] (hypothesis, step)
 
@@ -116,6 +140,10 @@ class Ensemble:
         if fused is None or self.counting or len(self._models) > 1:
             return None
         return functools.partial(fused.grow, self._memories[0])
+
+    def upload(self, *parts: NDArray[Any]) -> Tensor:
+        """Copy arrays [N] to the models' device without waiting; return them as one tensor."""
+        return upload(torch.from_numpy(np.stack(parts)), self.device)
 
     def step(self, rows: Tensor, tokens: Tensor) -> None:
         """Advance hypotheses of the sentences ``rows`` [N] by the words ``tokens`` [N]."""

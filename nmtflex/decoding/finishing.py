@@ -8,10 +8,10 @@ from nmtflex.config import SearchConfig
 from nmtflex.decoding.asked import Lines
 from nmtflex.decoding.confidence import Confidence
 from nmtflex.decoding.demands import Demand, lacking
-from nmtflex.decoding.ensemble import Ids, StepModel
+from nmtflex.decoding.ensemble import Encoded, Ids, StepModel
 from nmtflex.decoding.links import aligned, mean_weights
 from nmtflex.decoding.search import Hypothesis
-from nmtflex.decoding.traces import Numbers, SentenceTrace, trace_pairs
+from nmtflex.decoding.traces import Numbers, Origin, SentenceTrace, trace_pairs
 from nmtflex.decoding.translation import Translation
 from nmtflex.decoding.word_features import WordFeatures
 from nmtflex.decoding.wording import Looks, Terms, Wording
@@ -50,6 +50,7 @@ class Finishing:
         sources: Sequence[Ids],
         found: Found,
         confidence: Confidence | None,
+        encoded: Encoded | None = None,
     ) -> list[list[Translation]]:
         """Return the translations of each line, the best first.
 
@@ -58,20 +59,22 @@ class Finishing:
             sources: Ids of each line.
             found: Hypotheses of each line, no more than were asked for.
             confidence: Scores words, if they are to be scored.
+            encoded: The sources, if they have tokens.
         """
         weighing = lines.align or (lines.word_scores and aligned(self._models))
-        for_terms = self._weights_for_terms(sources, lines.demands, found)
+        for_terms = self._weights_for_terms(sources, lines.demands, found, encoded)
         most = [self._search.longest_output(len(source)) for source in sources]
         most = most if lines.limits is None else list(map(min, most, lines.limits))
         # Unknown words may be replaced in any of them.
         traced = lines.best if self._search.replace_unk else int(lines.trace)
-        pairs = [
-            (source, hypothesis.ids)
-            for source, hypotheses in zip(sources, found, strict=True)
-            for hypothesis in hypotheses[: lines.best if weighing else traced]
+        places = [
+            (line, rank)
+            for line, hypotheses in enumerate(found)
+            for rank in range(len(hypotheses[: lines.best if weighing else traced]))
         ]
-        traces = self.traces(pairs)
-        weights = self.weights(pairs, traces) if weighing else [None] * len(pairs)
+        pairs, origin = _pairs(sources, found, places, encoded)
+        traces = self.traces(pairs, origin)
+        weights = self.weights(pairs, traces, origin) if weighing else [None] * len(pairs)
         looked = iter(zip(traces, weights, strict=True))
         wording = Wording(self._pipeline, self._search, self._edges)
 
@@ -97,29 +100,38 @@ class Finishing:
         ]
 
     def _weights_for_terms(
-        self, sources: Sequence[Ids], demands: Sequence[Demand | None], found: Found
+        self,
+        sources: Sequence[Ids],
+        demands: Sequence[Demand | None],
+        found: Found,
+        encoded: Encoded | None,
     ) -> dict[tuple[int, int], Numbers | None]:
         """Return, by line and rank, attention weights of translations that lack a term."""
         if not any(demands) or not aligned(self._models):
             return {}
         places = list(lacking(self._pipeline.target, self._edges, demands, found))
-        pairs = [(sources[line], found[line][rank].ids) for line, rank in places]
-        return dict(zip(places, self.weights(pairs), strict=True))
+        pairs, origin = _pairs(sources, found, places, encoded)
+        return dict(zip(places, self.weights(pairs, None, origin), strict=True))
 
-    def traces(self, pairs: Pairs) -> list[SentenceTrace | None]:
+    def traces(self, pairs: Pairs, origin: Origin | None = None) -> list[SentenceTrace | None]:
         """Return what the first model looked at in each pair; None where the source is empty."""
-        return trace_pairs(self._models[0], pairs, self._size)
+        own = origin and origin._replace(encoded=origin.encoded.of(0))
+        return trace_pairs(self._models[0], pairs, self._size, own)
 
     def weights(
-        self, pairs: Pairs, first: Sequence[SentenceTrace | None] | None = None
+        self,
+        pairs: Pairs,
+        first: Sequence[SentenceTrace | None] | None = None,
+        origin: Origin | None = None,
     ) -> list[Numbers | None]:
         """Return mean attention weights of each pair.
 
         Args:
             pairs: Source and target ids.
             first: The traces of the first model, if they are there.
+            origin: Where the sources have been encoded, if they have.
         """
-        return mean_weights(self._models, pairs, self._size, first)
+        return mean_weights(self._models, pairs, self._size, first, origin)
 
     def features(
         self, line: str, translation: Translation, weights: Numbers | None
@@ -127,3 +139,14 @@ class Finishing:
         """Return what the words' scores are computed from."""
         ids, each = translation.ids, translation.log_probabilities
         return WordFeatures(self._pipeline, line, ids, each, weights)
+
+
+def _pairs(
+    sources: Sequence[Ids],
+    found: Found,
+    places: Sequence[tuple[int, int]],
+    encoded: Encoded | None,
+) -> tuple[Pairs, Origin | None]:
+    """Return the hypotheses at lines and ranks with their sources, and where these are encoded."""
+    pairs = [(sources[line], found[line][rank].ids) for line, rank in places]
+    return pairs, encoded and Origin(encoded, [line for line, _ in places])

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from nmtflex.decoding.batching import batches, buffers
-from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
+from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers, encode
 from nmtflex.errors import DataError
 from nmtflex.ops.tensors import download, upload
 from nmtflex.text.pipeline import TextPipeline
@@ -52,8 +52,6 @@ def log_probabilities(
     found = [0.0 if not target else -torch.inf for _, target in pairs]
     lengths = [max(len(source), len(target)) if source else 0 for source, target in pairs]
     for batch in batches(lengths, batch_sentences):
-        # The longest target first, so that the running ones are always a prefix.
-        batch.sort(key=lambda index: -len(pairs[index][1]))
         values = _batch_log_probabilities(models, [pairs[index] for index in batch])
         for index, value in zip(batch, values, strict=True):
             found[index] = value
@@ -64,39 +62,48 @@ def log_probabilities(
 def _batch_log_probabilities(
     models: Sequence[StepModel], pairs: Sequence[tuple[Ids, Ids]]
 ) -> list[float]:
-    """Score pairs sorted by target length, the longest first; no source is empty."""
-    ensemble = Ensemble(models, [source for source, _ in pairs])
+    """Score pairs; no source is empty."""
+    ensemble = Ensemble(models, encode(models, [source for source, _ in pairs]))
     totals = torch.zeros(len(pairs), dtype=torch.float64, device=ensemble.device)
-    for expected in forced_steps(ensemble, [target for _, target in pairs]):
-        totals[: len(expected)] += ensemble.log_probs().gather(1, expected[:, None]).squeeze(1)
+    for running, expected in forced_steps(ensemble, [target for _, target in pairs]):
+        gained = ensemble.log_probs().gather(1, expected[:, None]).squeeze(1)
+        totals.index_add_(0, running, gained.double())
     [found] = download(totals)  # at the end, since it makes the CPU wait for a GPU
     check_numbers(found)
     return found.tolist()
 
 
-def forced_steps(ensemble: Ensemble, targets: Sequence[Ids]) -> Iterator[Tensor]:
-    """Feed given targets to the models step by step, EOS last.
+def forced_steps(
+    ensemble: Ensemble, targets: Sequence[Ids], rows: Sequence[int] | None = None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Feed N given targets to the models step by step, EOS last.
 
     Args:
-        ensemble: With a sentence encoded for each target.
-        targets: Ids without BOS and EOS, the longest first.
+        ensemble: At its start.
+        targets: Ids without BOS and EOS.
+        rows: The encoded sentence of each target, ascending; None: one each.
 
     Yields:
-        At each step the expected words [n] of the n targets still running, which are the first
-        ones; ``ensemble.log_probs()`` has their probabilities.
+        At each step the n targets that still run, [n] numbers from 0, ascending, and the words [n]
+        that they expect; ``ensemble.log_probs()`` has their probabilities.
     """
-    rows = torch.arange(len(targets), device=ensemble.device)
-    tokens = torch.full_like(rows, BOS_ID)
+    sentences = np.arange(len(targets)) if rows is None else np.array(rows)
     words = [torch.tensor([*target, EOS_ID]) for target in targets]
-    by_step = upload(pad_sequence(words), ensemble.device)  # [T, n]
+    by_step = upload(pad_sequence(words), ensemble.device)  # [T, N]
+    lengths = np.array(list(map(len, words)))
+    left = np.arange(len(targets))
+    ensemble.select(sentences)
+    numbers, of, tokens = ensemble.upload(left, sentences, np.full_like(left, BOS_ID))
     for step, expected in enumerate(by_step):
-        running = sum(len(target) > step for target in words)
-        if running < len(rows):
-            rows, tokens = rows[:running], tokens[:running]
-            ensemble.select(np.arange(running))
-        ensemble.step(rows, tokens)
-        tokens = expected[:running]
-        yield tokens
+        goes_on = lengths[left] > step
+        if not goes_on.all():
+            left = left[goes_on]
+            ensemble.select(np.flatnonzero(goes_on))
+            numbers, of = ensemble.upload(left, sentences[left])
+            tokens = by_step[step - 1].index_select(0, numbers)
+        ensemble.step(of, tokens)
+        tokens = expected.index_select(0, numbers)
+        yield numbers, tokens
 
 
 def score_pairs(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nmtflex.decoding.ensemble import Ids, StepModel
-from nmtflex.decoding.traces import Numbers, SentenceTrace, most_attended, trace_pairs
+from nmtflex.decoding.traces import Numbers, Origin, SentenceTrace, most_attended, trace_pairs
 from nmtflex.text.pipeline import TextPipeline
 
 Attended = list[int]  # of each target word, the number of the source word it is linked to
@@ -146,6 +146,7 @@ def mean_weights(
     pairs: Sequence[tuple[Ids, Ids]],
     batch_sentences: int = 64,
     first: Sequence[SentenceTrace | None] | None = None,
+    origin: Origin | None = None,
 ) -> list[Numbers | None]:
     """Return the attention weights [T + 1, S] of given targets: the mean of the aligned models.
 
@@ -154,6 +155,7 @@ def mean_weights(
         pairs: Ids of source and target, without BOS and EOS.
         batch_sentences: Pairs computed together.
         first: Traces of the first model, if they are known.
+        origin: Where the models have encoded the sources, if they have.
 
     Returns:
         Weights for each pair; None if the source is empty.
@@ -161,11 +163,14 @@ def mean_weights(
     Raises:
         ValueError: No model has weights over source positions.
     """
-    found = [
-        first if first is not None and at == 0 else trace_pairs(model, pairs, batch_sentences)
-        for at, model in enumerate(models)
-        if model.aligned
-    ]
+
+    def traced(at: int, model: StepModel) -> Sequence[SentenceTrace | None]:
+        if first is not None and at == 0:
+            return first
+        own = origin and origin._replace(encoded=origin.encoded.of(at))
+        return trace_pairs(model, pairs, batch_sentences, own)
+
+    found = [traced(at, model) for at, model in enumerate(models) if model.aligned]
     if not found:
         raise ValueError(f"none of {len(models)} models has weights to align by")
     return [

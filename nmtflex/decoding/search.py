@@ -16,16 +16,15 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from nmtflex.config import SearchConfig
-from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel, check_numbers
+from nmtflex.decoding.ensemble import Encoded, Ensemble, Ids, StepModel, check_numbers, encode
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
 from nmtflex.ops.beam import SLACK, Beam, Rules
 from nmtflex.ops.beam import extend as extend_beam
 from nmtflex.ops.dispatch import steady_threads
-from nmtflex.ops.tensors import download, upload
+from nmtflex.ops.tensors import download
 from nmtflex.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
 Array = NDArray[Any]
@@ -81,7 +80,7 @@ Hypotheses = TypeVar("Hypotheses", bound=Growing)
 @steady_threads()
 def beam_search(
     models: Sequence[StepModel],
-    sources: Sequence[Ids],
+    sources: Sequence[Ids] | Encoded,
     config: SearchConfig,
     tally: Tally | None = None,
     wanted: int | None = None,
@@ -102,7 +101,8 @@ def beam_search(
 
     Args:
         models: One, or several whose probabilities are averaged, in evaluation mode.
-        sources: Ids of each sentence without BOS and EOS; none of them empty.
+        sources: Ids of each sentence without BOS and EOS, none of them empty; or what ``encode``
+            has made of them.
         config: Beam size, length penalty and maximum length.
         tally: Receives the count of score computations, if given.
         wanted: How many translations of each sentence to return; None for the whole beam.
@@ -115,13 +115,14 @@ def beam_search(
     Raises:
         RunError: The model predicts NaN, or gives every continuation the probability 0.
     """
-    ensemble = Ensemble(models, sources, counting=tally is not None)
-    lengths = [config.longest_output(len(ids)) for ids in sources]
+    encoded = sources if isinstance(sources, Encoded) else encode(models, sources)
+    ensemble = Ensemble(models, encoded, counting=tally is not None)
+    lengths = list(map(config.longest_output, encoded.lengths.tolist()))
     if limits is not None:
         lengths = list(map(min, lengths, limits))
     most = np.array(lengths)
     last_steps = set(lengths)
-    rows = np.arange(len(sources))
+    rows = np.arange(len(lengths))
     slots = np.full_like(rows, config.beam)  # [B], beam size - finished hypotheses
     beam = Beam(rows, rows, np.full_like(rows, BOS_ID), np.zeros(len(rows)))
     bar = Bar(most, config.length_penalty, min(wanted or config.beam, config.beam))
@@ -129,7 +130,7 @@ def beam_search(
     def extend(beam: Beam, step: int) -> Beam:
         only = None
         if step in last_steps:
-            (only,) = upload_all(ensemble, np.where(most[beam.rows] == step, EOS_ID, -1))
+            (only,) = ensemble.upload(np.where(most[beam.rows] == step, EOS_ID, -1))
         width = int(slots[beam.rows].max())
         values, words = download(*ensemble.best_words(width, NEVER, only))
         check_numbers(values[:, 0])
@@ -144,7 +145,7 @@ def beam_search(
         live, ended = grow(ensemble, beam, slots, bar, extend)
     if tally is not None:
         ensemble.report(tally)
-    return collect(live, ended, len(sources), config.length_penalty)
+    return collect(live, ended, len(lengths), config.length_penalty)
 
 
 def grow(
@@ -170,7 +171,7 @@ def grow(
     ended: list[Hypotheses] = []
     while len(beam.rows):
         ensemble.select(beam.parents)
-        ensemble.step(*upload_all(ensemble, beam.rows, beam.tokens))
+        ensemble.step(*ensemble.upload(beam.rows, beam.tokens))
         chosen = extend(beam, len(live))
         at_end = chosen.tokens == EOS_ID
         ended.append(chosen.select(at_end))
@@ -217,11 +218,6 @@ class Bar:
         found = np.zeros(len(self._best), dtype=bool)
         found[live.rows[highest >= self._best[live.rows, 0]]] = True
         return found
-
-
-def upload_all(ensemble: Ensemble, *parts: Array) -> Tensor:
-    """Copy arrays [N] to the models' device without waiting; return them as one tensor."""
-    return upload(torch.from_numpy(np.stack(parts)), ensemble.device)
 
 
 def collect(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +12,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from nmtflex.attention import Trace
 from nmtflex.decoding.batching import batches
-from nmtflex.decoding.ensemble import Ensemble, Ids, StepModel
+from nmtflex.decoding.ensemble import Encoded, Ensemble, Ids, StepModel, encode
 from nmtflex.decoding.forced import forced_steps
 from nmtflex.decoding.turns import in_turn
+from nmtflex.ops.dispatch import steady_threads
 
 Numbers = npt.NDArray[Any]
 
@@ -45,8 +45,22 @@ class SentenceTrace(NamedTuple):
         }
 
 
+OVER_STEPS = [name for name in SentenceTrace._fields if name != "alpha"]
+OF_EACH_STEP = ("computed", "gate")  # whatever it looked at
+
+
+class Origin(NamedTuple):
+    """Where the sources of pairs have been encoded."""
+
+    encoded: Encoded
+    rows: Sequence[int]  # the sentence of each pair
+
+
 def trace_pairs(
-    model: StepModel, pairs: Sequence[tuple[Ids, Ids]], batch_sentences: int = 64
+    model: StepModel,
+    pairs: Sequence[tuple[Ids, Ids]],
+    batch_sentences: int = 64,
+    origin: Origin | None = None,
 ) -> list[SentenceTrace | None]:
     """Force-decode given targets and return what attention looked at.
 
@@ -54,6 +68,7 @@ def trace_pairs(
         model: In evaluation mode.
         pairs: Ids of source and target, without BOS and EOS.
         batch_sentences: Pairs computed together.
+        origin: Where this model has encoded the sources, if it has.
 
     Returns:
         A trace for each pair; None if the source is empty.
@@ -64,8 +79,10 @@ def trace_pairs(
     found: list[SentenceTrace | None] = [None] * len(pairs)
     lengths = [max(len(source), len(target)) if source else 0 for source, target in pairs]
     for batch in batches(lengths, batch_sentences):
-        batch.sort(key=lambda index: -len(pairs[index][1]))
-        trace = functools.partial(_trace_batch, model, [pairs[index] for index in batch])
+        rows = list(range(len(pairs))) if origin is None else origin.rows
+        batch.sort(key=rows.__getitem__)
+        own = None if origin is None else Origin(origin.encoded, [rows[index] for index in batch])
+        trace = functools.partial(_trace_batch, model, [pairs[index] for index in batch], own)
         traces = in_turn(trace, model.device)
         for index, one in zip(batch, traces, strict=True):
             found[index] = one
@@ -73,55 +90,66 @@ def trace_pairs(
 
 
 @torch.inference_mode()
-def _trace_batch(model: StepModel, pairs: Sequence[tuple[Ids, Ids]]) -> list[SentenceTrace]:
-    """Trace pairs sorted by target length, the longest first; no source is empty."""
-    ensemble = Ensemble([model], [source for source, _ in pairs], counting=True)
-    steps: list[Any] = []  # Trace
-    for _ in forced_steps(ensemble, [target for _, target in pairs]):
+@steady_threads()
+def _trace_batch(
+    model: StepModel, pairs: Sequence[tuple[Ids, Ids]], origin: Origin | None
+) -> list[SentenceTrace]:
+    """Trace pairs; no source is empty, and those that have been encoded are in that order."""
+    if origin is None:
+        origin = Origin(encode([model], [source for source, _ in pairs]), range(len(pairs)))
+    ensemble = Ensemble([model], origin.encoded, counting=True)
+    targets = [target for _, target in pairs]
+    longest = 1 + max(map(len, targets))
+    looks: dict[str, Numbers] = {}
+    alpha: Tensor | None = None
+    for step, (running, _) in enumerate(forced_steps(ensemble, targets, origin.rows)):
         if not ensemble.traces:
             raise ValueError(f"{type(model).__name__} returns no traces")
-        steps.append(ensemble.traces[0])
+        trace = ensemble.traces[0]
+        alpha = trace.alpha
+        computed = trace.computed if trace.each is None else trace.each
+        for name, shown in {**trace._asdict(), "computed": computed}.items():
+            if name in OVER_STEPS and shown is not None:
+                part = _numbers(shown)
+                if name not in looks:
+                    looks[name] = np.zeros((len(pairs), longest, *part.shape[1:]), part.dtype)
+                looks[name][_numbers(running), step] = part
+    filled = None if alpha is None else _numbers(alpha)
     return [
-        _of_sentence(steps[: len(target) + 1], row, len(source))
-        for row, (source, target) in enumerate(pairs)
+        _of_sentence(
+            {name: _precise(part[place, : len(target) + 1]) for name, part in looks.items()},
+            None if filled is None else _precise(filled[row]),
+            len(source),
+        )
+        for place, (row, (source, target)) in enumerate(zip(origin.rows, pairs, strict=True))
     ]
 
 
-def _of_sentence(steps: Sequence[Trace], row: int, source_length: int) -> SentenceTrace:
-    """Take a sentence's rows out of the traces of its steps."""
-    each = [step.computed if step.each is None else step.each for step in steps]
-    computed = np.stack([_numbers(part[row]) for part in each])
-    looked = np.arange(len(steps))
-    if steps[0].gate is not None:
+def _of_sentence(
+    looks: Mapping[str, Numbers], alpha: Numbers | None, source_length: int
+) -> SentenceTrace:
+    """Return the trace of a sentence, given what its T steps show and what filled its slots."""
+    computed = looks["computed"]
+    shown = dict(looks)
+    if "gate" in looks:
         # With a gate, a step that computes nothing takes the last context again, and shows what
         # that looked at. Without one it is a scan past the end, which looks at nothing.
-        looked = np.maximum.accumulate(np.where(computed > 0, looked, 0))
-
-    def over_steps(name: str) -> Numbers | None:
-        parts = [getattr(step, name) for step in steps]
-        return None if parts[0] is None else np.stack([_numbers(part[row]) for part in parts])
-
-    def seen(name: str) -> Numbers | None:
-        found = over_steps(name)
-        return None if found is None else found[looked]
-
-    weights, alpha = seen("weights"), steps[0].alpha
-    return SentenceTrace(
-        computed=computed,
-        weights=None if weights is None else weights[:, :source_length],
-        gate=over_steps("gate"),
-        focus=seen("focus"),
-        window_start=seen("window_start"),
-        window_stop=seen("window_stop"),
-        beta=seen("beta"),
-        alpha=None if alpha is None else _numbers(alpha[row, :source_length]),
-    )
+        last = np.maximum.accumulate(np.where(computed > 0, np.arange(len(computed)), 0))
+        shown |= {name: part[last] for name, part in looks.items() if name not in OF_EACH_STEP}
+    if "weights" in shown:
+        shown["weights"] = shown["weights"][:, :source_length]
+    shown |= {} if alpha is None else {"alpha": alpha[:source_length]}
+    return SentenceTrace(computed, *(shown.get(name) for name in SentenceTrace._fields[1:]))
 
 
 def _numbers(tensor: Tensor) -> Numbers:
-    """Copy a tensor to numpy; integers stay integers, all else becomes float64."""
-    tensor = tensor.double() if tensor.is_floating_point() else tensor
-    return tensor.cpu().numpy()
+    """Copy a tensor to numpy, which knows no bfloat16."""
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()
+
+
+def _precise(numbers: Numbers) -> Numbers:
+    """Return integers as they are, and all else in float64."""
+    return numbers.copy() if numbers.dtype.kind == "i" else numbers.astype(np.float64)
 
 
 def most_attended(weights: Numbers) -> Numbers:

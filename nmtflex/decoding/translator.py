@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 from nmtflex.config import BatchConfig, SearchConfig, ThresholdConfig
 from nmtflex.decoding.asked import Asked, Lines
@@ -14,7 +14,7 @@ from nmtflex.decoding.confidence import Confidence, no_confidence
 from nmtflex.decoding.constrained import constrained_search
 from nmtflex.decoding.constraints import FREE, Constraints
 from nmtflex.decoding.demands import demands_of
-from nmtflex.decoding.ensemble import Ids, StepModel
+from nmtflex.decoding.ensemble import Encoded, Ids, StepModel, encode
 from nmtflex.decoding.finishing import Finishing
 from nmtflex.decoding.links import align_pairs, aligned
 from nmtflex.decoding.options import Options
@@ -32,6 +32,14 @@ from nmtflex.text.paragraphs import ParagraphSplitter
 from nmtflex.text.pipeline import TextPipeline
 
 WARM_UP = 64  # sentences that are translated before a clock starts
+
+
+class Searched(NamedTuple):
+    """A batch of sentences."""
+
+    places: Sequence[int]  # among all
+    found: list[list[Hypothesis]]  # of each
+    encoded: Encoded | None  # None: they have no tokens
 
 
 class Translator(Calls):
@@ -217,19 +225,21 @@ class Translator(Calls):
         # Nothing is demanded of an empty line.
         demands = zip(sources, lines.demands, strict=True)
         lines = lines._replace(demands=[(ids and demand) or None for ids, demand in demands])
-        found = self._search(sources, lines, tally)
-        return self._finishing.translations(lines, sources, found, confidence)
-
-    def _search(
-        self, sources: Sequence[Ids], lines: Lines, tally: Tally | None
-    ) -> list[list[Hypothesis]]:
         constraints = [
             demand and demand.constraints(self.pipeline.target, self.aligned)
             for demand in lines.demands
         ]
-        asked = sources, tally, lines.best, lines.limits
-        searched = self.translate_ids(*asked, constraints=constraints)
-        return [best[: lines.best] for best in searched]
+        finishing = self._finishing
+        found: list[list[Translation]] = [[] for _ in sources]
+        for batch in self._searched(sources, tally, lines.best, lines.limits, constraints):
+            own = [sources[place] for place in batch.places]
+            best = [hypotheses[: lines.best] for hypotheses in batch.found]
+            asked = lines.at(batch.places), own, best, confidence, batch.encoded
+            for place, translations in zip(
+                batch.places, finishing.translations(*asked), strict=True
+            ):
+                found[place] = translations
+        return found
 
     def traces(
         self, lines: Sequence[str], translations: Sequence[Translation]
@@ -286,7 +296,6 @@ class Translator(Calls):
         count: int | None = None,
         limits: Sequence[int] | None = None,
         done: Callable[[int], None] = lambda _sentences: None,
-        constraints: Sequence[Constraints | None] | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses for sentences given as vocabulary ids, best first.
 
@@ -299,33 +308,56 @@ class Translator(Calls):
             count: Number of hypotheses for each sentence; None for the whole beam.
             limits: Maximum tokens of each translation, if lower than the search options allow.
             done: Called after each batch with its number of sentences; may raise.
-            constraints: Of each sentence, or None.
 
         Raises:
             RunError: The model is broken and predicts NaN.
             RuntimeError: The translator is closed, or this process was forked after it was loaded.
         """
-        found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
+        best: list[list[Hypothesis]] = [[] for _ in sources]
+        free = [None] * len(sources)
         with self._call():
-            for batch in self._batches(sources, constraints):
-                chosen = [sources[index] for index in batch]
-                most = None if limits is None else [limits[index] for index in batch]
-                search = beam_search
-                if constraints is not None and constraints[batch[0]]:
-                    given = [constraints[index] or FREE for index in batch]
-                    search = partial(constrained_search, constraints=given, edges=self._edges)
-                asked = self._models, chosen, self.search, tally, count, most
-                best = in_turn(partial(search, *asked), self._models[0].device)
-                done(len(batch))
-                for index, hypotheses in zip(batch, best, strict=True):
-                    found[index] = hypotheses
-        return found
+            for places, found, encoded in self._searched(sources, tally, count, limits, free):
+                for place, hypotheses in zip(places, found, strict=True):
+                    best[place] = hypotheses
+                if encoded:
+                    done(len(places))
+        return best
 
-    def _batches(
-        self, sources: Sequence[Ids], constraints: Sequence[Constraints | None] | None
-    ) -> Iterator[list[int]]:
-        """Yield batches of sentences, those without constraints apart from the others."""
-        bound = [False] * len(sources) if constraints is None else list(map(bool, constraints))
-        for kind in (False, True):
-            lengths = [len(ids) * (one == kind) for ids, one in zip(sources, bound, strict=True)]
-            yield from batches(lengths, self.batch.batch_sentences, self.search.beam)
+    def _searched(
+        self,
+        sources: Sequence[Ids],
+        tally: Tally | None,
+        count: int | None,
+        limits: Sequence[int] | None,
+        constraints: Sequence[Constraints | None],
+    ) -> Iterator[Searched]:
+        """Yield batches of sentences with what was found, those with constraints at the end."""
+        empty = [place for place, ids in enumerate(sources) if not ids]
+        yield Searched(empty, [[Hypothesis([], 0.0, 0.0)] for _ in empty], None)
+        size, beam = self.batch.batch_sentences, self.search.beam
+        for bound in (False, True):
+            of_kind = [bool(one) == bound for one in constraints]
+            lengths = [len(ids) * one for ids, one in zip(sources, of_kind, strict=True)]
+            for batch in batches(lengths, size, beam):
+                chosen = [sources[place] for place in batch]
+                search = partial(
+                    self._found,
+                    chosen,
+                    (tally, count, None if limits is None else [limits[place] for place in batch]),
+                    [constraints[place] or FREE for place in batch] if bound else None,
+                )
+                yield Searched(batch, *in_turn(search, self._models[0].device))
+
+    def _found(
+        self,
+        sources: Sequence[Ids],
+        asked: tuple[Tally | None, int | None, Sequence[int] | None],
+        constraints: Sequence[Constraints] | None,
+    ) -> tuple[list[list[Hypothesis]], Encoded]:
+        """Encode and search a batch."""
+        encoded = encode(self._models, sources)
+        given = self._models, encoded, self.search, *asked
+        if constraints is None:
+            return beam_search(*given), encoded
+        found = constrained_search(*given, constraints=constraints, edges=self._edges)
+        return found, encoded

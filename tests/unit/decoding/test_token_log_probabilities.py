@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from nmtflex.config import AttentionConfig, GlobalConfig, ModelConfig, SearchConfig
-from nmtflex.decoding.ensemble import Ensemble
+from nmtflex.decoding.ensemble import Ensemble, encode
 from nmtflex.decoding.forced import forced_steps
 from nmtflex.decoding.search import beam_search
 from nmtflex.model.build import build_model
@@ -31,9 +31,9 @@ def model_of(attention: AttentionConfig, seed: int = 3, decoder: str = "luong"):
 @torch.no_grad()
 def forced(models, source, ids) -> list[float]:
     """Read the probability of each token off the whole distribution, a sentence at a time."""
-    ensemble = Ensemble(models, [source])
+    ensemble = Ensemble(models, encode(models, [source]))
     steps = forced_steps(ensemble, [ids])
-    return [float(ensemble.log_probs()[0, expected[0]]) for expected in steps]
+    return [float(ensemble.log_probs()[0, expected[0]]) for _, expected in steps]
 
 
 def check(models, beam: int) -> None:
