@@ -11,6 +11,7 @@
 #             first 1,500 of the 7,283 validation pairs
 #   SEEDS     of the trainings (1)
 #   LENGTH    epochs (enja 8, iwslt14 10)
+#   ALIGN     eflomal-align, for guided attention (none)
 #   ROUNDS    of the decoding benchmark of the first 1,000 test sentences (3)
 #
 # DATA holds the files that small_parallel_en_ja.sh and iwslt14_de_en.sh name.
@@ -22,13 +23,15 @@ CORPUS=${CORPUS:-enja} SEEDS=${SEEDS:-1} ROUNDS=${ROUNDS:-3}
 case $CORPUS in
   enja)
     need {train,dev,test}.{en,ja}
-    length=8 tie=target dropout=0.3 batch=2048
+    length=8 tie=target dropout=0.3 batch=2048 rate=2e-3 warmup=500
+    sides=("en --tokenizer none" "ja --tokenizer none")
     text=(--source-lang en --target-lang ja --valid "$DATA/dev" --min-frequency 2)
     ;;
   iwslt14)
     need {train,valid,test}.{de,en}
     head_of valid 1500 de en
-    length=10 tie=all dropout=0.2 batch=1024
+    length=10 tie=all dropout=0.2 batch=1024 rate=1e-3 warmup=1000
+    sides=("de --tokenizer none" "en --tokenizer none")
     text=(--source-lang de --target-lang en --valid "$OUT/valid-1500" --bpe 8000 --joint)
     ;;
   *) stop "CORPUS is enja or iwslt14, not $CORPUS" ;;
@@ -41,7 +44,11 @@ else
   units=256 length=${LENGTH:-$length}
   sizes="full: 256 units, $length epochs"
 fi
-name=backbones-$CORPUS
+name=backbones-$CORPUS guided=()
+if [ -n "$ALIGN" ]; then
+  link_words "${sides[@]}"
+  text+=(--guided-alignment "$OUT/train.links") guided=(--guided-weight 0.5)
+fi
 
 prepare $name.prepared --train "$DATA/train" --test "$DATA/test" "${text[@]}"
 
@@ -58,7 +65,7 @@ for backbone in $backbones; do
   decoder=(--decoder "${backbone#*-}")
   case $backbone in
     *-luong) decoder+=(--score general --lr 1e-3) ;;
-    *) decoder+=("${layers[@]}" --lr 2e-3) ;;
+    *) decoder+=("${layers[@]}" --lr $rate) ;;
   esac
   names=""
   for seed in $SEEDS; do
@@ -66,7 +73,8 @@ for backbone in $backbones; do
     train "$run" $name.prepared --attention global "${encoder[@]}" "${decoder[@]}" \
       --embedding-size $units --encoder-size $units --decoder-size $units --tie-embeddings $tie \
       --dropout $dropout --label-smoothing 0.1 --batch-tokens $batch --adam-beta2 0.98 --clip 1 \
-      --schedule cosine --warmup 500 $(epochs $length) --dtype $FAST --valid-beam 1 --seed "$seed"
+      --schedule cosine --warmup $warmup $(epochs $length) ${guided[@]+"${guided[@]}"} \
+      --dtype $FAST --valid-beam 1 --seed "$seed"
     score "$run.test" "$run" --split test --beam 5 --ribes
     names+=" $run.test"
   done

@@ -5,6 +5,8 @@
 #   OUT       prepared folders, runs, scores and tables go here
 #   NMTFLEX   the program; "python -m nmtflex" where it is not on the path (no spaces in its path)
 #   UPDATES   train every run for so many updates only, to try a recipe out
+#   ALIGN     eflomal-align (pip install eflomal): links words, to guide the attention of recipes
+#             that say so; without it attention is not guided
 #   FAST      number format of the trainings whose figures were made in bfloat16 (see below)
 set -euo pipefail
 
@@ -14,6 +16,7 @@ NMTFLEX=${NMTFLEX:-nmtflex}
 PYTHON=${PYTHON:-python3}     # 3.11 or newer; the scripts beside this file need nothing else
 SCALE=${SCALE:-full}
 UPDATES=${UPDATES:-}
+ALIGN=${ALIGN:-}
 TRAINED=()                    # runs, for the table of trainings
 
 stop() {
@@ -54,6 +57,21 @@ head_of() {
   for language in "${@:3}"; do
     "$PYTHON" "$RECIPES/corpus.py" head "$DATA/$1.$language" "$2" "$OUT/$1-$2.$language"
   done
+}
+
+# link_words LANGUAGE-OPTIONS LANGUAGE-OPTIONS: links between the words of the training text, as
+# $OUT/train.links, by eflomal. Each side is its language and how nmtflex tokenize splits it.
+link_words() {
+  local side words files=()
+  [ ! -s "$OUT/train.links" ] || return 0
+  for side in "$@"; do
+    words=$OUT/train-words.${side%% *}
+    "$PYTHON" "$RECIPES/corpus.py" head "$DATA/train.${side%% *}" 1000000000 "$words.raw"
+    $NMTFLEX tokenize --quiet ${side#* } < "$words.raw" > "$words"
+    files+=("$words")
+  done
+  "$ALIGN" -s "${files[0]}" -t "${files[1]}" -m 3 -f "$OUT/train.links.part" --overwrite
+  mv "$OUT/train.links.part" "$OUT/train.links"
 }
 
 # step OUTPUT COMMAND...: an nmtflex command, left out where its output is there (see step.py).

@@ -12,6 +12,7 @@
 #             40 words
 #   SEEDS     of the trainings (1)
 #   LENGTH    epochs (iwslt14 10, kftt 5)
+#   ALIGN     eflomal-align, for guided attention (none)
 #   ROUNDS    of the decoding benchmark of the first 1,000 test sentences (3)
 #
 # DATA holds the files that iwslt14_de_en.sh and kftt_en_ja.sh name.
@@ -23,12 +24,12 @@ case $CORPUS in
   iwslt14)
     need {train,valid,test}.{de,en}
     head_of valid 1500 de en
-    length=10 tie=all
+    length=10 tie=all sides=("de --tokenizer none" "en --tokenizer none")
     text=(--source-lang de --target-lang en --valid "$OUT/valid-1500" --bpe 8000 --joint)
     ;;
   kftt)
     need {train,dev,test}.{en,ja}
-    length=5 tie=target
+    length=5 tie=target sides=("en --tokenizer moses --lang en" "ja --tokenizer mecab")
     text=(--source-lang en --target-lang ja --valid "$DATA/dev" --source-tokenizer moses
       --target-tokenizer mecab --bpe 8000 --max-length 40)
     ;;
@@ -43,7 +44,11 @@ else
   taus=0.05,0.1,0.2,0.3,0.4,0.5,0.7,1,1.38,2,inf
   sizes="full: 256 units, $length epochs"
 fi
-name=modern-$CORPUS
+name=modern-$CORPUS guided=()
+if [ -n "$ALIGN" ]; then
+  link_words "${sides[@]}"
+  text+=(--guided-alignment "$OUT/train.links") guided=(--guided-weight 0.5)
+fi
 
 prepare $name.prepared --train "$DATA/train" --test "$DATA/test" "${text[@]}"
 
@@ -67,8 +72,9 @@ for attention in global local-p flexible memory; do
       --encoder transformer --encoder-layers 4 --encoder-heads 4 --encoder-ffn $((2 * units)) \
       --decoder ssru --decoder-layers 2 --decoder-heads 4 --decoder-ffn $((2 * units)) --pre-norm \
       --embedding-size $units --encoder-size $units --decoder-size $units --tie-embeddings $tie \
-      --dropout 0.2 --label-smoothing 0.1 --batch-tokens 1024 --lr 2e-3 --adam-beta2 0.98 --clip 1 \
-      --schedule cosine --warmup 500 $(epochs $length) --dtype $FAST --valid-beam 1 --seed "$seed"
+      --dropout 0.2 --label-smoothing 0.1 --batch-tokens 1024 --lr 1e-3 --adam-beta2 0.98 --clip 1 \
+      --schedule cosine --warmup 1000 $(epochs $length) ${guided[@]+"${guided[@]}"} --dtype $FAST \
+      --valid-beam 1 --seed "$seed"
     score "$run.test" "$run" --split test --beam 5 --ribes
   done
   rows+="$attention | $(names $attention) |"$'\n'

@@ -84,6 +84,7 @@ case $1 in
     [ "$1" != bench ] || : > "$output" ;;
   */value.py) echo 0.5 ;;
   */table.py) echo "$3"; cat ;;
+  */corpus.py) [ "$2" != head ] || : > "$5" ;;
   */trainings.py) shift 2; echo "trained: $*" ;;
   *) exit 0 ;;
 esac
@@ -243,3 +244,27 @@ def test_a_recipe_stops_at_a_failed_step(bash, tmp_path):
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "nmtflex: error: no memory"
     assert done.stdout == ""  # no table
+
+
+@pytest.mark.parametrize("name", ["backbones.sh", "modern_attention.sh"])
+def test_an_aligner_guides_attention(name, log_of, tmp_path):
+    aligner, program = tmp_path / "align", tmp_path / "tokenizes"
+    aligner.write_text('#!/bin/sh\ncat "$2" "$4" > "$8"\n')  # -s FILE -t FILE -m 3 -f LINKS
+    program.write_text('#!/bin/sh\n[ "$1" != tokenize ] || echo "$@"\n')
+    for file in (aligner, program):
+        file.chmod(0o755)
+    commands, _ = log_of(name, ALIGN=aligner, NMTFLEX=program)
+    [prepared] = [line for line in commands if line[0] == "preprocess"]
+    links = Path(prepared[prepared.index("--guided-alignment") + 1])
+    assert links.read_text() == 2 * "tokenize --quiet --tokenizer none\n"
+    trainings = [line for line in commands if line[0] == "train"]
+    assert len(trainings) == 4
+    for line in trainings:
+        assert line[line.index("--guided-weight") + 1] == "0.5"
+    assert not any("--guided-weight" in line for line in commands if line[0] == "finetune")
+
+
+@pytest.mark.parametrize("name", ["backbones.sh", "modern_attention.sh"])
+def test_without_an_aligner_nothing_guides(name, log_of):
+    for line in log_of(name)[0]:
+        assert not any(option.startswith("--guided") for option in line)
