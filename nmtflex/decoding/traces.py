@@ -78,8 +78,8 @@ def trace_pairs(
     """
     found: list[SentenceTrace | None] = [None] * len(pairs)
     lengths = [max(len(source), len(target)) if source else 0 for source, target in pairs]
+    rows = range(len(pairs)) if origin is None else origin.rows
     for batch in batches(lengths, batch_sentences):
-        rows = list(range(len(pairs))) if origin is None else origin.rows
         batch.sort(key=rows.__getitem__)
         own = None if origin is None else Origin(origin.encoded, [rows[index] for index in batch])
         trace = functools.partial(_trace_batch, model, [pairs[index] for index in batch], own)
