@@ -192,8 +192,8 @@ ATTENTION = [
     ),
     Mutant(
         SEARCH,
-        "[config.longest_output(len(ids)) for ids in sources]",
-        "[config.longest_output(max(map(len, sources))) for ids in sources]",
+        "list(map(config.longest_output, encoded.lengths.tolist()))",
+        "[config.longest_output(int(encoded.lengths.max()))] * len(encoded.lengths)",
         "the longest output depends on the other sentences of the batch",
         "tests/unit/decoding/test_search.py",
     ),
