@@ -68,7 +68,7 @@ class Heads(nn.Module):
     def prepare(self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED) -> HeadMemory:
         """Make the memory of a batch; see ``Attention.prepare``."""
         keys, values = map(self._fold_steps, self.source(states).chunk(2, dim=2))
-        mask = mask.repeat(self.heads, 1)
+        mask = torch.cat([mask] * self.heads)  # repeat takes several times as long
         return HeadMemory(prepare(self.mechanism, values, mask, limits, keys), len(states))
 
     def feedback(self, embedded: Tensor) -> Tensor:
@@ -77,8 +77,8 @@ class Heads(nn.Module):
 
     def start(self, states: Tensor) -> State:
         """Return the state before the first step: [B, h, ...] of states [B, S, H]."""
-        folded = states[..., : self.query.out_features // self.heads].repeat(self.heads, 1, 1)
-        return self._unfold(self.mechanism.start(folded))
+        own = states[..., : self.query.out_features // self.heads]
+        return self._unfold(self.mechanism.start(torch.cat([own] * self.heads)))
 
     def forward(
         self,

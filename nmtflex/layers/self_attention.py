@@ -6,7 +6,6 @@ heads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -19,13 +18,6 @@ from nmtflex.ops.cache import Cache, attend
 State = tuple[Tensor, ...]
 
 
-class Run(NamedTuple):
-    """Sentences of one length, one after another."""
-
-    sentences: int
-    length: int
-
-
 class Layout(NamedTuple):
     """Where the real tokens of a batch are; only these are computed outside of attention."""
 
@@ -33,7 +25,6 @@ class Layout(NamedTuple):
     width: int  # S
     places: Tensor | None  # [M] in the flattened [B, S]; None: there is no padding
     mask: Tensor | None  # [B, 1, 1, S], True at real tokens; None: there is no padding
-    runs: Sequence[Run] = ()  # if given, sentences attend with those of their length beside them
 
     def spread(self, tokens: Tensor) -> Tensor:
         """Lay tokens out with zeros at padding: [M, D] to [B, S, D]."""
@@ -70,25 +61,9 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
         """Attend within each sentence: [M, D] to [M, D]."""
-        return self.output(self.contexts(_attended(self.inputs(x)), layout))
-
-    def contexts(self, projections: Tensor, layout: Layout) -> Tensor:
-        """Return contexts [M, D] of queries, keys and values [M, 3 D]."""
-        if layout.runs:
-            return self._by_length(projections, layout.runs)
-        together = layout.spread(projections)
+        together = layout.spread(_attended(self.inputs(x)))
         q, k, v = (self._split(part) for part in together.chunk(3, dim=2))
-        return layout.collect(self._attend(q, k, v, layout.mask))
-
-    def _by_length(self, projections: Tensor, runs: Sequence[Run]) -> Tensor:
-        """Return contexts, each run of sentences by itself; see ``contexts``."""
-        parts = torch.split(projections, [run.sentences * run.length for run in runs])
-        found = []
-        for run, part in zip(runs, parts, strict=True):
-            together = part.view(run.sentences, run.length, -1).chunk(3, dim=2)
-            q, k, v = map(self._split, together)
-            found.append(self._attend(q, k, v).flatten(0, 1))
-        return found[0] if len(found) == 1 else torch.cat(found)
+        return self.output(layout.collect(self._attend(q, k, v, layout.mask)))
 
     def _split(self, x: Tensor) -> Tensor:
         """Return the heads of [B, T, D] as [B, h, T, D / h]."""

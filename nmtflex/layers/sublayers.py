@@ -42,12 +42,9 @@ class Sublayers:
         self.enter(around, layer.inputs, SELF, place)
         self.leave(around, layer.output)
 
-    def project(self, around: Residual, layer: SelfAttention) -> None:
-        """Add the first half of a sublayer of self-attention, whose product is kept."""
+    def look_around(self, around: Residual, layer: SelfAttention) -> None:
+        """Add a sublayer of self-attention to all tokens of a sentence."""
         self.enter(around, layer.inputs, KEEP)
-
-    def resume(self, around: Residual, layer: SelfAttention) -> None:
-        """Add its second half, which takes the contexts."""
         self.program.then(TAKE, None)
         self.leave(around, layer.output)
 

@@ -114,8 +114,9 @@ def _fuse_layers(model: Seq2Seq) -> None:
     if isinstance(projection := output.projection.fast, Packed):
         output.fast_best = projection.best_words
     if isinstance(encoder := model.encoder, TransformerEncoder):
-        encoder.by_length = True
-        encoder.fast_layers = of_encoders.FusedLayers(encoder.all_layers(), encoder.size)
+        encoder.fast_layers = of_encoders.FusedLayers(
+            encoder.all_layers(), encoder.size, encoder.norm
+        )
     if isinstance(decoder := model.decoder, LayeredDecoder):
         layers = decoder.all_layers()
         fused = of_decoders.FusedLayers(layers, decoder.size, decoder.norm)

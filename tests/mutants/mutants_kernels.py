@@ -14,9 +14,24 @@ POINTWISE_LOOPS = "nmtflex/ops/recurrent/loops.py"
 SSRU, SSRU_LOOPS = "tests/unit/ops/test_ssru.py", "nmtflex/ops/recurrent/ssru_loops.py"
 FUSED, HEADS = "tests/unit/model/test_fused_layers.py", "nmtflex/ops/linear/attend_stages.py"
 WHOLE, GROW_LOOPS = "tests/unit/decoding/test_fused_search.py", "nmtflex/ops/beam/grow_loops.py"
+ENCODE_LOOPS = "nmtflex/ops/linear/encode_loops.py"
 SCANS, SCAN_LOOPS = "tests/unit/ops/test_scans.py", "nmtflex/ops/monotonic/loops.py"
 
 KERNELS = [
+    Mutant(
+        ENCODE_LOOPS,
+        "softmax(room.weights[k, :length])",
+        "softmax(room.weights[k])",
+        "the encoder attends to what fills the last tile",
+        FUSED,
+    ),
+    Mutant(
+        ENCODE_LOOPS,
+        "sentence = kept[begins[b] : begins[b + 1]]",
+        "sentence = kept[first:last]",
+        "the encoder attends to a thread's own part of a sentence",
+        FUSED,
+    ),
     Mutant(
         SCAN_LOOPS,
         "of_next = p[s] * arriving + (one - p[s]) * of_next",

@@ -1,18 +1,16 @@
-"""All layers of a transformer encoder, in one call between two attentions."""
+"""All layers of a transformer encoder in one call."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from nmtflex.layers.self_attention import Layout
 from nmtflex.layers.sublayers import Sublayers
 from nmtflex.model.encoders.transformer import EncoderLayer
 from nmtflex.ops.linear.packed import array
-from nmtflex.ops.linear.stages import Past
+from nmtflex.ops.linear.stage_loops import LEAVE
 
 
 class FusedLayers:
@@ -21,26 +19,23 @@ class FusedLayers:
     Args:
         layers: From the bottom.
         size: H.
+        norm: Of the last layer's output, or None.
     """
 
-    def __init__(self, layers: Sequence[EncoderLayer], size: int) -> None:
-        self._attentions = [layer.attention for layer in layers]
-        self._between = [Sublayers(size) for _ in range(len(layers) + 1)]
-        for layer, below, above in zip(layers, self._between, self._between[1:], strict=False):
-            below.project(layer.around_attention, layer.attention)
-            above.resume(layer.around_attention, layer.attention)
+    def __init__(
+        self, layers: Sequence[EncoderLayer], size: int, norm: nn.LayerNorm | None
+    ) -> None:
+        self._heads = layers[0].attention.heads
+        sublayers = Sublayers(size)
+        for layer in layers:
+            sublayers.look_around(layer.around_attention, layer.attention)
             if layer.feed_forward is not None:
-                above.feed(layer.around_feed_forward, layer.feed_forward)
+                sublayers.feed(layer.around_feed_forward, layer.feed_forward)
+        if norm is not None:
+            sublayers.program.then(LEAVE, norm)
+        self._program = sublayers.program
 
-    def __call__(self, x: Tensor, layout: Layout) -> Tensor:
-        """Return [M, H] of real tokens [M, H]."""
-        rows = array(x)
-        nothing = np.empty((len(rows), 0, rows.shape[1]), np.float32)
-        past = Past(nothing, nothing)
-        for part, attention in zip(self._between, [*self._attentions, None], strict=True):
-            done = part.program.run(rows, past)
-            rows = done.x
-            if attention is not None:
-                contexts = attention.contexts(torch.from_numpy(done.kept), layout)
-                past = past._replace(taken=array(contexts))
+    def __call__(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """Return [M, H] of real tokens [M, H], of sentences of lengths [B]."""
+        rows = self._program.run_sentences(array(x), self._heads, array(lengths))
         return torch.from_numpy(rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from typing import cast
 
 import torch
@@ -13,7 +12,7 @@ from nmtflex.layers.dropout import Dropout
 from nmtflex.layers.feed_forward import FeedForward, Feeding
 from nmtflex.layers.positions import sinusoids
 from nmtflex.layers.residual import Residual
-from nmtflex.layers.self_attention import Layout, Run, SelfAttention
+from nmtflex.layers.self_attention import Layout, SelfAttention
 from nmtflex.model.encoders.base import Encoded, Encoder
 from nmtflex.ops.tensors import upload
 
@@ -61,10 +60,7 @@ class TransformerEncoder(Encoder):
         dropout: Share of embeddings dropped in training.
     """
 
-    # Whether sentences attend with others of their length only. Then nothing depends on padding,
-    # not even the last bit, which rounding to 8 bits would make visible.
-    by_length = False
-    fast_layers: Callable[[Tensor, Layout], Tensor] | None = None  # for weights that do not change
+    fast_layers: Callable[[Tensor, Tensor], Tensor] | None = None  # for weights that do not change
 
     def __init__(
         self,
@@ -83,18 +79,18 @@ class TransformerEncoder(Encoder):
         device, (sentences, width) = source.device, source.shape
         inside = torch.arange(width) < lengths.cpu().unsqueeze(1)
         real, mask = upload(lengths, device), upload(inside, device)
-        runs = _runs(lengths.tolist()) if self.by_length else ()
-        layout, tokens = Layout(sentences, width, None, None, runs), source.flatten()
-        positions = torch.arange(width, device=device).repeat(sentences)
+        layout, tokens = Layout(sentences, width, None, None), source.flatten()
+        positions = torch.arange(width, device=device).expand(sentences, -1).flatten()
         if not bool(inside.all()):
             places = upload(inside.flatten().nonzero().squeeze(1), device)
-            layout = Layout(sentences, width, places, mask[:, None, None], runs)
+            layout = Layout(sentences, width, places, mask[:, None, None])
             tokens, positions = tokens[places], positions[places]
         x = self.embedding(tokens)
         x = self.dropout(x + sinusoids(positions, self.size, x.dtype))
-        x = self._through(x, layout)
-        if self.norm is not None:
-            x = self.norm(x)
+        if self.fast_layers is not None:
+            x = self.fast_layers(x, lengths)
+        else:
+            x = self._through(x, layout)
         states = layout.spread(x)
         return Encoded(states, mask, real, states.sum(1) / real.unsqueeze(1))
 
@@ -103,14 +99,7 @@ class TransformerEncoder(Encoder):
         return cast("Sequence[EncoderLayer]", self.layers)
 
     def _through(self, x: Tensor, layout: Layout) -> Tensor:
-        """Return what the last layer makes of real tokens [M, H]."""
-        if self.fast_layers is not None:
-            return self.fast_layers(x, layout)
+        """Return what the layers make of real tokens [M, H]."""
         for layer in self.layers:
             x = layer(x, layout)
-        return x
-
-
-def _runs(lengths: Sequence[int]) -> list[Run]:
-    """Return the runs of sentences of equal length."""
-    return [Run(len(list(alike)), length) for length, alike in groupby(lengths)]
+        return x if self.norm is None else self.norm(x)

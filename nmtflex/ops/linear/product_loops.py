@@ -139,11 +139,11 @@ def multiply(
             own = entering.first.ctypes.data, entering.scales.ctypes.data
             _int8_tiles(len(made), rows, products, own, scales.ctypes.data + 4 * COLUMNS * o)
         else:
-            _single_tiles(len(made), rows, products)
+            single_tiles(len(made), rows, products)
 
 
 @compiled(**ROUNDED)
-def _single_tiles(count: int, rows: Place, products: Place) -> None:
+def single_tiles(count: int, rows: Place, products: Place) -> None:
     """Multiply rows by a tile's columns in float32."""
     while count > 0:
         if count >= 6:

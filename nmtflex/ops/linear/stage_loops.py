@@ -56,30 +56,46 @@ class Moving(NamedTuple):
 def run_stages(fixed: Fixed, source: Source, seen: Seen, moving: Moving, shares: Whole) -> None:
     """Run all stages of a program for M rows."""
     for share in prange(shares.shape[0] - 1):
-        entering = space(fixed.widest, fixed.weights, moving.x)
-        made = np.empty((ROWS, fixed.widest + COLUMNS), moving.x.dtype)
-        past = np.empty((source.heads, moving.places.shape[1]), moving.x.dtype)
-        room = Room(
-            np.empty(source.keys.shape[2], moving.x.dtype), np.empty(fixed.units, moving.x.dtype)
-        )
-        for low in range(shares[share], shares[share + 1], ROWS):
-            high = min(low + ROWS, shares[share + 1])
-            for p in range(len(fixed.program)):
-                stage = fixed.program[p]
-                if stage[KIND] == PRODUCT:
-                    scales = _part(fixed, stage[SCALES], stage[OUT])
-                    begin, width = stage[WEIGHT], stage[IN]
-                    multiply(fixed.weights, begin, scales, entering, width, made[: high - low])
-                else:
-                    for m in range(low, high):
-                        row = made[m - low, : stage[OUT]]
-                        if stage[KIND] == ATTEND:
-                            _begin(fixed, stage, moving, m, row)
-                            _attend(fixed, stage, source, seen, m, row, room)
-                        else:
-                            row = _run(fixed, stage, moving, m, row, past)
-                        if stage[KIND] in LEAVING:
-                            enter(row, entering, m - low)
+        low, high = shares[share], shares[share + 1]
+        run_share(fixed, 0, len(fixed.program), source, seen, moving, low, high)
+
+
+@compiled(**SUMS)
+def run_share(
+    fixed: Fixed,
+    first: int,
+    last: int,
+    source: Source,
+    seen: Seen,
+    moving: Moving,
+    begin: int,
+    end: int,
+) -> None:
+    """Run the stages from ``first`` to ``last`` for the rows of a thread."""
+    entering = space(fixed.widest, fixed.weights, moving.x)
+    made = np.empty((ROWS, fixed.widest + COLUMNS), moving.x.dtype)
+    past = np.empty((source.heads, moving.places.shape[1]), moving.x.dtype)
+    room = Room(
+        np.empty(source.keys.shape[2], moving.x.dtype), np.empty(fixed.units, moving.x.dtype)
+    )
+    for low in range(begin, end, ROWS):
+        high = min(low + ROWS, end)
+        for p in range(first, last):
+            stage = fixed.program[p]
+            if stage[KIND] == PRODUCT:
+                scales = _part(fixed, stage[SCALES], stage[OUT])
+                at, width = stage[WEIGHT], stage[IN]
+                multiply(fixed.weights, at, scales, entering, width, made[: high - low])
+            else:
+                for m in range(low, high):
+                    row = made[m - low, : stage[OUT]]
+                    if stage[KIND] == ATTEND:
+                        _begin(fixed, stage, moving, m, row)
+                        _attend(fixed, stage, source, seen, m, row, room)
+                    else:
+                        row = _run(fixed, stage, moving, m, row, past)
+                    if stage[KIND] in LEAVING:
+                        enter(row, entering, m - low)
 
 
 @compiled(**SUMS)

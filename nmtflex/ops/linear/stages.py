@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from nmtflex.ops.linear import stage_loops
+from nmtflex.ops.linear import encode_loops, stage_loops
 from nmtflex.ops.linear.attend_stages import Network, Seen, Source
 from nmtflex.ops.linear.packed import NOTHING, Array, Packed
 from nmtflex.ops.linear.stage_loops import NONE, PRODUCT, Fixed, Moving
@@ -62,7 +62,7 @@ class Program:
         self._numbers: list[Array] = []
         self._epsilon = 0.0
         self._widest = size
-        self._kept = 0  # O of the last product if it is kept
+        self._kept = 0  # O of what another operation reads
         self._units = 0
         self._fixed: Fixed | None = None
 
@@ -102,7 +102,8 @@ class Program:
         own = self._keep(bias) if len(bias) else NONE
         after = self._stages and self._stages[-1][stage_loops.KIND] == PRODUCT
         out = self._products[-1].out if after else self._size
-        self._kept = out if kind in (stage_loops.KEEP, stage_loops.SHOW) else 0
+        if kind in (stage_loops.KEEP, stage_loops.SHOW):
+            self._kept = out
         self._stages.append([kind, at, NONE, own, 0, out, len(bias), place, 0, 0, 0])
 
     def attend(self, how: int, network: Network) -> None:
@@ -155,3 +156,26 @@ class Program:
         units = len(x) * len(fixed.weights)
         run_rows(stage_loops.run_stages, len(x), units, fixed, source, seen, moving)
         return done
+
+    def run_sentences(self, x: Array, heads: int, lengths: Array) -> Array:
+        """Run all stages for the tokens of sentences, with self-attention after what is kept.
+
+        Args:
+            x: [M, D], sentence by sentence.
+            heads: h.
+            lengths: [B], of the sentences.
+
+        Returns:
+            [M, D].
+        """
+        fixed = self.fixed
+        x, kept = x.copy(), np.empty((len(x), self._kept), np.float32)
+        nothing = Past(NO_STATES, NO_STATES, taken=np.empty_like(x))
+        moving = Moving(x, *nothing, kept)
+        ends = np.flatnonzero(fixed.program[:, stage_loops.KIND] == stage_loops.KEEP) + 1
+        parts = np.array([0, *ends, len(fixed.program)])
+        begins = np.array([0, *np.cumsum(lengths)])
+        units = len(x) * len(fixed.weights)
+        given = fixed, parts, NOWHERE._replace(heads=heads), NOTHING_SEEN, moving, begins
+        run_rows(encode_loops.run_layers, len(x), units, *given)
+        return x

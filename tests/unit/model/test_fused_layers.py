@@ -30,6 +30,7 @@ from nmtflex.model.decoders.layered import LayeredDecoder
 from nmtflex.model.fused_search import FusedSearch
 from nmtflex.model.inference import make_ready
 from nmtflex.ops import threads
+from nmtflex.ops.linear.product_loops import COLUMNS
 from nmtflex.ops.linear.product_loops import ROWS as AT_ONCE
 from nmtflex.ops.linear.stages import Program
 
@@ -236,10 +237,30 @@ def test_sources_are_what_the_encoders_layers_make_of_them(options, int8, alike)
     encoder = build(int8, **options).encoder
     assert encoder.fast_layers is not None
     fast = encoder(*batch())
-    encoder.fast_layers, encoder.by_length = None, False
+    encoder.fast_layers = None
     slow = encoder(*batch())
     alike(fast.states, slow.states)
     alike(fast.summary, slow.summary)
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+@torch.inference_mode()
+def test_long_sources_are_read_in_blocks_whatever_the_threads(heads, monkeypatch):
+    monkeypatch.setattr(threads, "GRAIN", 1)
+    size = 3 * (COLUMNS // 2 + 1)  # one head takes more than a tile, each of three takes a part
+    sizes = {"embedding_size": size, "encoder_size": size, "encoder_heads": heads}
+    encoder = build(int8=False, decoder_heads=1, **sizes).encoder
+    lengths = torch.tensor([2 * COLUMNS + 1, COLUMNS, 1, AT_ONCE + 1])
+    source = torch.randint(4, 40, (4, 2 * COLUMNS + 1), generator=torch.Generator().manual_seed(6))
+    before, found = torch.get_num_threads(), []
+    for count in (1, 2, 3):
+        torch.set_num_threads(count)
+        found.append(encoder(source, lengths).states)
+    torch.set_num_threads(before)
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+    encoder.fast_layers = None
+    close(found[0], encoder(source, lengths).states)
 
 
 @pytest.mark.parametrize("int8", [True, False])
