@@ -79,7 +79,7 @@ class Dispatcher:
         self._timeout = timeout
         self._queue: deque[Waiting] = deque()
         self._filled = asyncio.Event()
-        self._busy = 0  # workers that translate
+        self._in_work: dict[Worker, int] = {}  # sentences of each worker that translates
         self._pace = 0.0  # seconds a character
         self._tasks: list[asyncio.Task[None]] = []
         self.batches: list[int] = [0, 0, 0]  # batches, sentences and characters so far
@@ -158,26 +158,28 @@ class Dispatcher:
             if not worker.alive:
                 await self._restart(worker)
             elif batch := self._take():
-                self._busy += 1
+                self._in_work[worker] = len(batch)
                 began = time.monotonic()
                 try:
                     await self._give(worker, batch)
                 finally:
-                    self._busy -= 1
+                    del self._in_work[worker]
                 await self._gather(len(batch), PATIENCE * (time.monotonic() - began))
             else:
                 self._filled.clear()
                 await _first(self._filled.wait(), worker.ended())
 
     async def _gather(self, answered: int, seconds: float) -> None:
-        """Wait for as many sentences as were answered: who asks again at once comes together.
+        """Wait until a fair part of all sentences waits: who has an answer asks again at once.
 
         A single sentence waits for nobody. Without this, the first one that came would be
-        translated alone, and large batches, which take less time a sentence, were rare.
+        translated alone, and large batches, which take less time a sentence, were rare. With one
+        part more than workers, the sentences of the next batch come in while all workers translate.
         """
         until, before = time.monotonic() + seconds, -1
-        expected = min(MOST, answered + len(self._queue)) if answered > 1 else 0
-        while before < len(self._queue) < expected and time.monotonic() < until:
+        together = answered + len(self._queue) + sum(self._in_work.values())
+        expected = math.ceil(together / (self.alive + 1)) if answered > 1 else 0
+        while before < len(self._queue) < min(MOST, expected) and time.monotonic() < until:
             before = len(self._queue)
             await asyncio.sleep(MOMENT)
 
@@ -195,7 +197,7 @@ class Dispatcher:
         if not self._queue:
             return []
         work = self._queue[0].work
-        share = math.ceil(len(self._queue) / max(1, self.alive - self._busy))
+        share = math.ceil(len(self._queue) / max(1, self.alive - len(self._in_work)))
         most = 1 if self._queue[0].lost else min(MOST, share)
         batch: list[Waiting] = []
         others: deque[Waiting] = deque()

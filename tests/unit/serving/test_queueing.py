@@ -160,6 +160,25 @@ def test_nobody_waits_after_a_sentence_alone_or_beside_a_full_batch(monkeypatch)
     run(test)
 
 
+def test_a_worker_waits_for_no_more_than_its_part_of_all_sentences(monkeypatch):
+    """Of six sentences two are answered, two are in work, and two, a third, wait."""
+    monkeypatch.setattr(queueing, "MOMENT", 100.0)
+    monkeypatch.setattr(queueing, "PATIENCE", 1e9)
+
+    async def test():
+        workers = [PlayedWorker(holds=True) for _ in range(2)]
+        async with serving(*workers) as dispatcher:
+            early = await entered(dispatcher, PLAIN, *"abcd")
+            late = await entered(dispatcher, PLAIN, *"ef")
+            workers[0].free.set()
+            assert await late == [*"EF"]
+            assert [worker.batches for worker in workers] == [[[*"ab"], [*"ef"]], [[*"cd"]]]
+            workers[1].free.set()
+            await early
+
+    run(test)
+
+
 def test_others_get_their_turn_between_the_sentences_of_a_large_request():
     async def test():
         worker = PlayedWorker(holds=True)
