@@ -4,6 +4,7 @@
 - ``corpus.py unpack ARCHIVE NAME FILE``: the member NAME of a tar archive becomes FILE.
 - ``corpus.py count FILE LINES``: FILE has so many lines, in plain text or gzip.
 - ``corpus.py head FILE LINES COPY``: the first lines of FILE, plain, gzip or xz, become COPY.
+- ``corpus.py join FILE LINES COPY``: each so many lines of FILE become one line of COPY.
 """
 
 from __future__ import annotations
@@ -106,19 +107,43 @@ def count(file: Path, expected: int) -> None:
 
 
 def head(file: Path, lines: int, copy: Path) -> None:
-    """Copy the first lines of a file; a copy that holds them already stays as it is.
+    """Copy the first lines of a file.
 
     Raises:
         CorpusError: The file is damaged, or compressed with what the standard library cannot read.
+    """
+    write(copy, b"".join(read(file, lines)))
+
+
+def join(file: Path, lines: int, copy: Path) -> None:
+    """Write each so many lines of a file as one, with spaces between them.
+
+    Raises:
+        CorpusError: As ``head``.
+    """
+    every = [line.strip() for line in read(file, None)]
+    groups = (every[at : at + lines] for at in range(0, len(every), lines))
+    write(copy, b"".join(b" ".join(group) + b"\n" for group in groups))
+
+
+def read(file: Path, lines: int | None) -> list[bytes]:
+    """Return the first lines of a file, or all.
+
+    Raises:
+        CorpusError: As ``head``.
     """
     if file.suffix == ".zst":
         raise CorpusError(f"{file} is compressed with zstd; unpack it with: unzstd {file}")
     openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
     try:
         with openers.get(file.suffix, open)(file, "rb") as source:
-            text = b"".join(itertools.islice(source, lines))
+            return list(itertools.islice(source, lines))
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         raise CorpusError(f"{file}: {error}; delete it to fetch it anew") from error
+
+
+def write(copy: Path, text: bytes) -> None:
+    """Write a file; one that holds the text already stays as it is."""
     if copy.is_file() and copy.read_bytes() == text:
         return
     copy.parent.mkdir(parents=True, exist_ok=True)
@@ -135,8 +160,9 @@ def main(task: str, *arguments: str) -> int:
                 check_sum(find(Path(name)))
         elif task == "unpack":
             unpack(Path(arguments[0]), arguments[1], Path(arguments[2]))
-        elif task == "head":
-            head(find(Path(arguments[0])), int(arguments[1]), Path(arguments[2]))
+        elif task in ("head", "join"):
+            change = head if task == "head" else join
+            change(find(Path(arguments[0])), int(arguments[1]), Path(arguments[2]))
         else:
             count(find(Path(arguments[0])), int(arguments[1]))
     except CorpusError as error:

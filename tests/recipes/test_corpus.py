@@ -226,6 +226,12 @@ def test_the_first_lines(corpus):
     assert Path("out/a.en").read_bytes() == b"".join(lines)
 
 
+def test_lines_that_are_joined(corpus):
+    Path("a.en.gz").write_bytes(gzip.compress(b"one \ntwo\n\nfour\nfive"))
+    assert corpus("join", "a.en", "2", "out/a.en") == ""
+    assert Path("out/a.en").read_bytes() == b"one two\n four\nfive\n"
+
+
 def test_the_first_lines_of_a_file_that_cannot_be_read(corpus):
     Path("a.en.gz").write_bytes(gzip.compress(b"line\n" * 1000)[:-9])
     assert "a.en.gz" in corpus("head", "a.en", "2000", "out")
