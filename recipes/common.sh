@@ -67,7 +67,8 @@ link_words() {
   for side in "$@"; do
     words=$OUT/train-words.${side%% *}
     "$PYTHON" "$RECIPES/corpus.py" head "$DATA/train.${side%% *}" 1000000000 "$words.raw"
-    $NMTFLEX tokenize --quiet ${side#* } < "$words.raw" > "$words"
+    $NMTFLEX tokenize --quiet ${side#* } < "$words.raw" > "$words.tokens"
+    "$PYTHON" "$RECIPES/corpus.py" solid "$words.tokens" "$words"
     files+=("$words")
   done
   "$ALIGN" -s "${files[0]}" -t "${files[1]}" -m 3 -f "$OUT/train.links.part" --overwrite

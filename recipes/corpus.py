@@ -5,6 +5,7 @@
 - ``corpus.py count FILE LINES``: FILE has so many lines, in plain text or gzip.
 - ``corpus.py head FILE LINES COPY``: the first lines of FILE, plain, gzip or xz, become COPY.
 - ``corpus.py join FILE LINES COPY``: each so many lines of FILE become one line of COPY.
+- ``corpus.py solid FILE COPY``: white space inside tokens, all but the space, becomes ``_``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import hashlib
 import itertools
 import lzma
 import os
+import re
 import shutil
 import sys
 import tarfile
@@ -126,6 +128,16 @@ def join(file: Path, lines: int, copy: Path) -> None:
     write(copy, b"".join(b" ".join(group) + b"\n" for group in groups))
 
 
+def solid(file: Path, copy: Path) -> None:
+    """Replace the white space inside tokens, such as U+3000, where an aligner would split them.
+
+    Raises:
+        CorpusError: As ``head``.
+    """
+    lines = (line.decode() for line in read(file, None))
+    write(copy, "".join(re.sub(r"[^\S \n]", "_", line) for line in lines).encode())
+
+
 def read(file: Path, lines: int | None) -> list[bytes]:
     """Return the first lines of a file, or all.
 
@@ -163,6 +175,8 @@ def main(task: str, *arguments: str) -> int:
         elif task in ("head", "join"):
             change = head if task == "head" else join
             change(find(Path(arguments[0])), int(arguments[1]), Path(arguments[2]))
+        elif task == "solid":
+            solid(find(Path(arguments[0])), Path(arguments[1]))
         else:
             count(find(Path(arguments[0])), int(arguments[1]))
     except CorpusError as error:

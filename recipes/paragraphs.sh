@@ -6,20 +6,21 @@
 #   DATA=... SCALE=small recipes/paragraphs.sh
 #
 #   ATTENTIONS   of modern_attention.sh (global flexible memory)
+#   LENGTH       epochs (3)
 #   ROUNDS       of the decoding benchmark of the first 200 paragraphs (3)
 #
 # DATA holds the files that iwslt14_de_en.sh names; its test data is in order, its training data is
-# not, so samples join any sentences. Flexible attention is finetuned on them (beta 0.1, tau 0.5).
-# Full: one epoch. Small: the same on the first 10,000 pairs.
+# not, so samples join any sentences. Flexible attention is finetuned on them (beta 0.1, tau 4).
+# Small: the same on the first 10,000 pairs.
 source "$(dirname "$0")/common.sh"
-ATTENTIONS=${ATTENTIONS:-global flexible memory} ROUNDS=${ROUNDS:-3}
+ATTENTIONS=${ATTENTIONS:-global flexible memory} LENGTH=${LENGTH:-3} ROUNDS=${ROUNDS:-3}
 base=modern-iwslt14
 need {train,valid,test}.{de,en}
 head_of valid 1500 de en
 if small; then
-  pairs=10000 sizes="small: first 10,000 pairs"
+  pairs=10000 sizes="small: first 10,000 pairs, $LENGTH epochs"
 else
-  pairs=0 sizes="full: 41,745 pairs"
+  pairs=0 sizes="full: 41,745 pairs, $LENGTH epochs"
 fi
 
 # joined FILE COPY: each ten lines become one.
@@ -44,22 +45,22 @@ by_sentence() {
 rows="" runs=()
 for attention in $ATTENTIONS; do
   own=()
-  [ "$attention" != flexible ] || own=(--beta 0.1 --train-tau 0.5 --tau 0.5)
+  [ "$attention" != flexible ] || own=(--beta 0.1 --train-tau 4 --tau 4)
   run=paragraphs-$attention
   finetune $run $base-$attention-1 --data "$OUT/paragraphs.prepared" --lr 3e-4 --schedule cosine \
-    --warmup 100 $(epochs 1) --valid-beam 1 ${own[@]+"${own[@]}"}
+    --warmup 100 $(epochs $LENGTH) --valid-beam 1 ${own[@]+"${own[@]}"}
   by_sentence $run.one $run
   score $run.ten $run --split test --beam 5 --ribes
   rows+="$attention, sentence by sentence | $run.one |"$'\n'
   rows+="$attention, ten at once | $run.ten |"$'\n'
   if [ "$attention" = flexible ]; then
-    score $run.half $run --split test --beam 5 --ribes --tau 0.5
-    rows+="$attention, ten at once, tau 0.5 | $run.half |"$'\n'
+    score $run.four $run --split test --beam 5 --ribes --tau 4
+    rows+="$attention, ten at once, tau 4 | $run.four |"$'\n'
   fi
   runs+=("$OUT/$run")
 done
 step --stdout "$OUT/paragraphs.speed.json" bench "${runs[@]}" --split test --beam 5 --sentences 200 \
-  --repeats "$ROUNDS" --json --output "$OUT/paragraphs.speed" --tau 0.5
+  --repeats "$ROUNDS" --json --output "$OUT/paragraphs.speed" --tau 4
 
 table "Paragraphs of ten sentences, IWSLT14, test data, beam 5 ($sizes)" << ROWS
 $rows

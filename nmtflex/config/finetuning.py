@@ -61,6 +61,11 @@ class FinetuneConfig(LoopConfig):
     ] = None
 
     @property
+    def base(self) -> Path | None:
+        """The run that is finetuned."""
+        return self.base_run
+
+    @property
     def gate_weight(self) -> float:
         """Beta of eq. 9."""
         return self.beta or 0.0

@@ -218,6 +218,11 @@ class LoopConfig(Config):
     ] = 50
 
     @property
+    def base(self) -> Path | None:
+        """The run whose best weights to begin with."""
+        return None
+
+    @property
     def gate_weight(self) -> float:
         """Beta: the weight of the mean gate in the loss."""
         return 0.0
@@ -311,4 +316,16 @@ class TrainConfig(LoopConfig):
     """Training."""
 
     data: Annotated[Path, Opt("Prepared folder from nmtflex preprocess.", argument=True)]
+    init_from: Annotated[
+        Path | None,
+        Opt(
+            "Run with the same vocabulary whose best weights to begin with wherever name and shape "
+            "agree; it may have another attention, say. The other weights begin at random."
+        ),
+    ] = None
     lr: Annotated[float, Opt("Learning rate at its peak (both papers: 1e-4).", gt=0)] = 1e-3
+
+    @property
+    def base(self) -> Path | None:
+        """The value of ``--init-from``."""
+        return self.init_from

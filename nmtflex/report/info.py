@@ -19,6 +19,7 @@ from nmtflex.runs.weights import open_tensors
 from nmtflex.text.pipeline import DESCRIPTION
 from nmtflex.text.subwords import name_subwords
 from nmtflex.training.checkpoint import read_progress
+from nmtflex.training.made_by import maker_of
 
 
 def describe_run(path: Path) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def options_line(path: Path, config: Mapping[str, Any]) -> str:
     if isinstance(average, dict):
         words = ["average", str(average.get("base_run")), "--run", str(path)]
         return shlex.join(["nmtflex", *words, "--last", str(len(average.get("updates", ())))])
-    finetuned = "base" in config
+    finetuned = maker_of(config) == "finetune"
     group: type[Config] = FinetuneConfig if finetuned else TrainConfig
     argument = "base_run" if finetuned else "data"
     words = ["finetune" if finetuned else "train", str(train.get(argument)), "--run", str(path)]

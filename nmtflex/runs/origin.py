@@ -1,4 +1,4 @@
-"""The learning curve of a finetuned run, which begins after the training of its base run."""
+"""The learning curve of a run that begins after the training of its base run."""
 
 from __future__ import annotations
 
@@ -52,12 +52,13 @@ def start_of(folder: RunFolder, depth: int = MOST) -> Start:
 
 
 def _base(folder: RunFolder) -> RunFolder | None:
-    """Return the run that another one was finetuned from, if it exists and is unchanged."""
+    """Return the run that another one began with, if it exists and is unchanged."""
     config = read_run_config(folder)
     wanted = config.get("base")
     if not isinstance(wanted, str):
         return None
-    for path in _places(folder, config.get("train", {}).get("base_run")):
+    train = config.get("train", {})
+    for path in _places(folder, train.get("base_run", train.get("init_from"))):
         base = RunFolder(path)
         try:
             if base.best.is_file() and file_hash(base.best) == wanted:

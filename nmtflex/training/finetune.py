@@ -8,10 +8,10 @@ from typing import Any
 
 from nmtflex.config import AdamConfig, DeviceConfig, FinetuneConfig, SGDConfig
 from nmtflex.corpus.store import open_prepared
-from nmtflex.errors import DataError, OptionError
+from nmtflex.errors import OptionError
 from nmtflex.ranks import Ranks
-from nmtflex.runs.opening import Run, load_run
-from nmtflex.text.pipeline import TextPipeline
+from nmtflex.runs.opening import Run
+from nmtflex.training.base import check_pipeline, open_base
 from nmtflex.training.checkpoint import last_rate
 from nmtflex.training.describe import Options
 from nmtflex.training.loop import Trainer
@@ -31,31 +31,16 @@ def open_finetuning(
         OptionError: ``--beta`` or ``--tau`` for a mechanism without a gate, say.
         RunError: The base is not a run, or is damaged.
     """
-    base = load_run(config.base_run, DeviceConfig(device="cpu"))
-    if config.run.resolve() == config.base_run.resolve():
-        raise OptionError(f"--run {config.run} is the base run itself; give another folder")
+    base = open_base(config.base_run, config.run)
     config = effective(config, base)
     rate = config.lr
     if config.data is None or rate is None:
         raise ValueError("the effective options name the data and the learning rate")
     corpus = open_prepared(config.data)
-    _check_pipeline(config, corpus.pipeline, base.pipeline)
+    check_pipeline(config.data, corpus.pipeline, base)
     if base.model.gated and config.tau is None and "valid" in corpus.splits:
         config = dataclasses.replace(config, tau="auto")
     return make_trainer(corpus, Options(base.model_config, config, device), rate, base, ranks)
-
-
-def _check_pipeline(config: FinetuneConfig, found: TextPipeline, ours: TextPipeline) -> None:
-    """Check that the data was made with the base run's pipeline.
-
-    Raises:
-        DataError: It was not.
-    """
-    if what := found.difference(ours):
-        raise DataError(
-            f"{config.data} has another {what} than {config.base_run}; preprocess with "
-            f"--like {config.base_run}"
-        )
 
 
 def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:

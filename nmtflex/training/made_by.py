@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from nmtflex.errors import OptionError, RunError
 
 
-def maker_of(config: dict[str, Any]) -> str:
+def maker_of(config: Mapping[str, Any]) -> str:
     """Return the command that made a run."""
     if "average" in config:
         return "average"
-    return "finetune" if "base" in config else "train"
+    return "finetune" if "base_run" in config.get("train", {}) else "train"
 
 
 def check_made_by(path: Path, config: dict[str, Any], command: str) -> None:

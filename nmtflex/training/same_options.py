@@ -13,7 +13,12 @@ from nmtflex.runs.folder import RunFolder
 from nmtflex.training.describe import Options
 from nmtflex.training.made_by import check_made_by, maker_of
 
-NOT_COMPARED = ("data", "run", "base_run")  # folders may move; their content is compared instead
+NOT_COMPARED = (
+    "data",
+    "run",
+    "base_run",
+    "init_from",
+)  # folders may move; their content is compared instead
 
 
 def check_same(
@@ -33,9 +38,10 @@ def check_same(
     """
     check_made_by(folder.path, before, maker_of(config))
     if before.get("base") != config.get("base"):
+        base = options.train.base
+        start = "random weights" if base is None else f"the present weights of {base}"
         raise OptionError(
-            f"{folder.path} did not start from the present weights of "
-            f"{config['train']['base_run']}; give its base run, or another --run"
+            f"{folder.path} did not start from {start}; give its base run, or another --run"
         )
     faults: list[str] = []
     for section, group in options._asdict().items():

@@ -20,7 +20,7 @@ from nmtflex.runs.device import open_device, storage_dtype
 from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.limits import threshold_value
 from nmtflex.runs.opening import Run
-from nmtflex.runs.weights import load_weights
+from nmtflex.training.base import check_pipeline, open_base, take_weights
 from nmtflex.training.budget import check_states, largest_piece, settle_budget
 from nmtflex.training.describe import Options, describe, describe_data
 from nmtflex.training.folder import open_folder
@@ -59,11 +59,17 @@ def open_training(
 
     Raises:
         DataError: The prepared folder has no training data or cannot be read.
-        OptionError: The options do not fit the data, or differ from those of the run.
-        RunError: The folder exists and is not a run, or its checkpoint is damaged.
+        OptionError: The options do not fit the data or ``--init-from``, or differ from those of
+            the run.
+        RunError: The folder exists and is not a run, or its checkpoint is damaged; or so is the run
+            of ``--init-from``.
     """
     options = Options(model_config, train_config, device_config)
-    return make_trainer(open_prepared(train_config.data), options, train_config.lr, ranks=ranks)
+    corpus, base = open_prepared(train_config.data), None
+    if train_config.init_from is not None:
+        base = open_base(train_config.init_from, train_config.run)
+        check_pipeline(corpus.folder, corpus.pipeline, base)
+    return make_trainer(corpus, options, train_config.lr, base, ranks)
 
 
 def make_trainer(
@@ -79,7 +85,7 @@ def make_trainer(
         corpus: With training data.
         options: Of the run.
         rate: First learning rate.
-        base: Run whose best weights to start from, instead of fresh ones.
+        base: Run whose best weights to start from, where names and shapes agree.
         ranks: Processes that share the work.
 
     Raises:
@@ -98,8 +104,7 @@ def make_trainer(
     valid_tau, train_tau = (threshold_value(tau or "inf", data) for tau in taus)
     model, trained = _build(options, data, place, ranks)
     guidance = open_guidance(options.train, corpus, model, options.model.attention)
-    if base is not None:
-        load_weights(base.folder.best, model)
+    left = take_weights(base, model) if base else []
     config = settle_budget(options.train, model, corpus, ranks)
     folder = RunFolder(config.run)
     processes = began_with(ranks, folder)
@@ -144,6 +149,7 @@ def make_trainer(
         ranks=ranks,
         notes=[
             *state.notes,
+            *(left if not progress.update else ()),
             *batches.notes(),
             *_notes(corpus, options, config, largest, fitting),
         ],

@@ -239,3 +239,12 @@ def test_the_first_lines_of_a_file_that_cannot_be_read(corpus):
     assert "b.en.zst" in corpus("head", "b.en", "3", "out")
     assert "c.en" in corpus("head", "c.en", "3", "out")
     assert not Path("out").exists()
+
+
+def test_tokens_with_white_space_inside_become_solid(corpus):
+    """An aligner that splits as Python does finds the words that the tokenizer made."""
+    Path("words").write_text("a \u3000（ b\u00a0c \u2028\n\td\u0085 e\n\n", encoding="utf-8")
+    assert corpus("solid", "words", "out") == ""
+    lines = Path("out").read_bytes().decode().split("\n")
+    assert [line.split() for line in lines] == [["a", "_（", "b_c", "_"], ["_d_", "e"], [], []]
+    assert "words" in corpus("solid", "nothing/words", "out")
