@@ -259,7 +259,7 @@ def _lines(input: Path | None, interactive: bool) -> Iterator[str]:  # noqa: A00
 
 
 def _open(
-    models: Callable[[DeviceConfig], Opened], device: DeviceConfig, workers: int
+    models: Callable[..., Opened], device: DeviceConfig, workers: int
 ) -> tuple[Opened, Callable[[], Translator], bool]:
     """Open the runs here, and choose how worker processes get their translators.
 
@@ -274,10 +274,9 @@ def _open(
         return opened, lambda: opened.translator, True
     shared = _shared(device, workers)
     if not may_fork(device.device):
-        return models(device), functools.partial(_translator, models, shared), True
-    opened = models(dataclasses.replace(device, threads=1))
-    if not may_fork(device.device):  # --int8 computes while loading
+        opened = models(device, ready=False)
         return opened, functools.partial(_translator, models, shared), True
+    opened = models(dataclasses.replace(device, threads=1), ready=False)
     return opened, functools.partial(_forked, opened.translator, shared.threads), False
 
 
@@ -292,6 +291,7 @@ def _forked(translator: Translator, threads: int) -> Translator:
 
     start_in_fork(threads)
     translator.threads = threads
+    translator.make_ready()
     return translator
 
 

@@ -24,7 +24,7 @@ from nmtflex.decoding.forks import check_not_forked, watch_forks
 from nmtflex.decoding.options import Options, refuse_rest, take
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import OptionError
-from nmtflex.model.inference import make_ready
+from nmtflex.model.inference import check_int8, make_ready
 from nmtflex.runs.limits import check_aligned, run_reuse, run_thresholds, under
 from nmtflex.runs.opening import Run, load_run
 from nmtflex.runs.weights import digest_of
@@ -40,7 +40,7 @@ class LoadedTranslator(Translator):
     the paths and the options; the run folders must still exist.
 
     Args:
-        runs: Opened and ready, at least one.
+        runs: Opened, at least one.
         options: Of calls that give none.
         shown: The layer and head that traces and alignments show.
         paragraphs: Splits each line into what is translated by itself.
@@ -64,6 +64,11 @@ class LoadedTranslator(Translator):
         super().__init__(models, *parts, _confidence(runs, shown))
         self._options = options
         self.threads = torch.get_num_threads()  # as opening the runs has set them
+
+    def make_ready(self) -> None:
+        """Compute what depends only on the weights; see ``open_ensemble``."""
+        for run in self._runs:
+            make_ready(run.model, self.batch.int8)
 
     def __reduce__(self) -> tuple[Callable[..., Translator], tuple[Any, ...]]:
         """Return how to make a copy."""
@@ -116,6 +121,7 @@ def open_ensemble(
     device: DeviceConfig,
     shown: ShownConfig | None = None,
     paragraphs: ParagraphConfig | None = None,
+    ready: bool = True,
 ) -> Opened:
     """Open runs that translate together, by the average of their probabilities.
 
@@ -130,6 +136,8 @@ def open_ensemble(
         device: Where all runs are.
         shown: The layer and head that traces and alignments show; without it the mean of all.
         paragraphs: Whether lines are split into sentences.
+        ready: False leaves ``Translator.make_ready`` to the forks of this process, which must not
+            compute itself.
 
     Raises:
         OptionError: The runs differ in vocabulary, tokenizer or BPE, or the first one's attention
@@ -150,10 +158,12 @@ def open_ensemble(
     tau = next((value for value in taus if value is not None), None)
     reuse = run_reuse(runs, threshold.reuse_below)
     splitter = _splitter(runs, search, paragraphs or ParagraphConfig())
-    for run in runs:
-        make_ready(run.model, batch.int8)
     options = Options(search, threshold, batch)
     translator = LoadedTranslator(runs, options, shown, splitter)
+    if ready:
+        translator.make_ready()
+    elif batch.int8:
+        check_int8(runs[0].model)
     resolved = [path.resolve() for path in paths]
     translator.reopen = (resolved, search, threshold, batch, device, shown, paragraphs)
     return Opened(runs[0], translator, tau, max(reuse))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
@@ -24,7 +25,7 @@ from nmtflex.text.spans import spans_of
 from nmtflex.text.visible import counted
 from nmtflex.workers import ordered_map
 
-WORKER_LINES = 256  # a chunk for one of several workers
+WORKER_LINES = 128  # a chunk for one of several workers
 SHOWN = 5  # lines that a warning names
 
 
@@ -100,8 +101,8 @@ def translated(
 ) -> Iterator[Chunk]:
     """Translate lines as they come, in order, in this process or in several workers.
 
-    Only ``output.buffer`` lines are held at a time, or a few chunks of ``WORKER_LINES`` if there
-    are workers; they are sorted by length for speed. If reading fails, the lines before come first.
+    ``output.buffer`` lines at a time are sorted by length for speed; no more are held, and twice as
+    many if there are workers. If reading fails, the lines before come first.
 
     Args:
         setup: Opens the model; called once, or once per worker.
@@ -112,8 +113,35 @@ def translated(
     Raises:
         NmtflexError: From reading a line, or the model is broken.
     """
-    size = output.buffer if output.workers == 1 else min(output.buffer, WORKER_LINES)
-    return ordered_map(setup, buffers(lines, size), output.workers, spawn)
+    whole = buffers(lines, output.buffer)
+    if output.workers == 1:
+        return ordered_map(setup, whole)
+    return _shared(setup, whole, output.workers, spawn)
+
+
+def _shared(
+    setup: ChunkTranslation, whole: Iterable[list[str]], workers: int, spawn: bool
+) -> Iterator[Chunk]:
+    """Yield buffers of lines, translated by several workers: each chunk is of similar lengths."""
+    orders = deque[list[int]]()
+
+    def chunks() -> Iterator[list[str]]:
+        for buffer in whole:
+            order = sorted(range(len(buffer)), key=lambda place: -len(buffer[place]))
+            orders.append(order)
+            for at in range(0, len(order), WORKER_LINES):
+                yield [buffer[place] for place in order[at : at + WORKER_LINES]]
+
+    made, lines, tally = list[list[Translation]](), list[str](), Tally()
+    for chunk in ordered_map(setup, chunks(), workers, spawn):
+        lines += chunk.lines
+        made += chunk.found
+        tally.merge(chunk.tally)
+        if len(lines) == len(orders[0]):
+            order = orders.popleft()
+            places = sorted(range(len(order)), key=order.__getitem__)
+            yield Chunk([lines[x] for x in places], [made[x] for x in places], tally)
+            made, lines, tally = [], [], Tally()
 
 
 def write_chunks(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # scoring two files needs no torch
@@ -75,5 +76,5 @@ class Tally:
 
 
 def _mean(values: list[float]) -> float | None:
-    """Return a mean, None of nothing."""
-    return sum(values) / len(values) if values else None
+    """Return a mean, which does not depend on the order; None of nothing."""
+    return math.fsum(values) / len(values) if values else None

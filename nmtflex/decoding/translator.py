@@ -95,6 +95,9 @@ class Translator(Calls):
     def _edges(self) -> Edges:
         return Edges(self.pipeline.target)
 
+    def make_ready(self) -> None:
+        """Compute what depends only on the weights, before the first call; here it has been."""
+
     @property
     def _finishing(self) -> Finishing:
         size = self.batch.batch_sentences

@@ -5,7 +5,7 @@ Such a model gives the same translations faster, and cannot be trained or saved.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import nn
@@ -45,12 +45,9 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
         OptionError: ``int8`` is given, and the model is not on the CPU in float32, or numba does
             not compile.
     """
-    kind = torch.bfloat16 if model.autocast else model.target_embedding.weight.dtype
-    if int8 and (model.device.type != "cpu" or kind != torch.float32):
-        where = model.device if model.device.type != "cpu" else str(kind).removeprefix("torch.")
-        raise OptionError(f"--int8 is for the CPU in float32, not for {where}; leave one out")
-    if int8 and not _tiles_run():
-        raise OptionError("--int8 needs compiled loops; unset NUMBA_DISABLE_JIT")
+    if int8:
+        check_int8(model)
+    kind = _kind(model)
     fast = kind == torch.float32 and form(model.device) == "cpu" and _tiles_pay()
     _tabulate(model)
     quantized = _quantized(model) if int8 else set()
@@ -61,6 +58,28 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
         _fuse_layers(model)
     if model.autocast:
         _round(model)
+
+
+def check_int8(model: Seq2Seq) -> None:
+    """Check that a model's products may be made in 8-bit integers.
+
+    Raises:
+        OptionError: It is not on the CPU in float32, or numba does not compile.
+    """
+    import numba  # takes half a second
+
+    config: Any = numba.config
+    kind = _kind(model)
+    if model.device.type != "cpu" or kind != torch.float32:
+        where = model.device if model.device.type != "cpu" else str(kind).removeprefix("torch.")
+        raise OptionError(f"--int8 is for the CPU in float32, not for {where}; leave one out")
+    if config.DISABLE_JIT:
+        raise OptionError("--int8 needs compiled loops; unset NUMBA_DISABLE_JIT")
+
+
+def _kind(model: Seq2Seq) -> torch.dtype:
+    """Return the number format of a model's products."""
+    return torch.bfloat16 if model.autocast else model.target_embedding.weight.dtype
 
 
 def _tabulate(model: Seq2Seq) -> None:
@@ -81,16 +100,9 @@ def _quantized(model: Seq2Seq) -> set[nn.Module]:
     return {model.output.projection, *(part for owner in owners for part in owner.children())}
 
 
-def _tiles_run() -> bool:
-    """Whether products can be made tile by tile."""
-    # Imported only here: numba takes half a second.
-    from nmtflex.ops.linear.packed import COMPILED
-
-    return COMPILED
-
-
 def _tiles_pay() -> bool:
     """Whether products in float32 are faster tile by tile."""
+    # Imported only here: numba takes half a second.
     from nmtflex.ops.linear.packed import PAYS
 
     return PAYS

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import lzma
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -142,23 +143,36 @@ def test_forked_workers_share_the_run_and_change_nothing(tiny_run, tmp_path) -> 
     """In a process of its own: where threads computed before, as here, workers are spawned."""
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{line}\n" for line in ["a b c", "", "h g f e d"] * 200))
-    command = [
-        sys.executable,
-        "-m",
-        "nmtflex",
-        "translate",
-        tiny_run,
-        "-i",
-        source,
-        "--threads",
-        "1",
-    ]
+    program = (
+        "import multiprocessing as m, sys; from nmtflex.cli import app; made = m.get_context\n"
+        "m.get_context = lambda how=0: print('how', how, file=sys.stderr) or made(how or None)\n"
+        "sys.exit(app.main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "translate", tiny_run, "-i", source, "--threads", "1"]
+    for options in ((), ("--int8",)):
+        alone, together = (
+            subprocess.run(
+                [*command, *options, "--workers", workers], check=True, capture_output=True
+            )
+            for workers in ("1", "2")
+        )
+        assert b"how None" in together.stderr  # forked
+        assert together.stdout == alone.stdout
+        assert alone.stdout.count(b"\n") == 600
+
+
+@pytest.mark.parametrize("buffer", [1, 70, 500, 4096])
+def test_workers_return_lines_in_order(command_line, tiny_run, tmp_path, buffer) -> None:
+    """Lines of any lengths are sorted within a buffer, cut into chunks and put back."""
+    source, draw = tmp_path / "in.txt", random.Random(buffer)
+    lines = [" ".join(draw.choices("abcdefgh", k=draw.randint(0, 9))) for _ in range(260)]
+    source.write_text("".join(f"{line}\n" for line in lines))
+    command = ("translate", tiny_run, "-i", source, "--threads", 1, "--format", "json")
     alone, together = (
-        subprocess.run([*command, "--workers", workers], check=True, capture_output=True).stdout
-        for workers in ("1", "2")
+        command_line(*command, "--workers", workers, "--buffer", buffer).out for workers in (1, 2)
     )
     assert together == alone
-    assert alone.count(b"\n") == 600
+    assert [json.loads(line)["source"] for line in alone.splitlines()] == lines
 
 
 def test_lines_before_a_fault_are_translated_by_workers_too(command_line, tiny_run, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import numba
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -25,7 +26,6 @@ from nmtflex.errors import OptionError
 from nmtflex.model import inference
 from nmtflex.model.build import build_model
 from nmtflex.model.inference import make_ready
-from nmtflex.ops.linear import packed
 
 ATTENTIONS = [
     NoneConfig(), GlobalConfig(), GlobalConfig(score="general"), LocalMConfig(), LocalPConfig(),
@@ -152,7 +152,7 @@ def test_bfloat16_changes_little(options):
 
 
 def test_8_bits_need_compiled_loops(monkeypatch):
-    monkeypatch.setattr(packed, "COMPILED", False)
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
     with pytest.raises(OptionError, match="NUMBA_DISABLE_JIT"):
         make_ready(build({}), int8=True)
 
