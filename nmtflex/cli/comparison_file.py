@@ -25,6 +25,7 @@ from nmtflex.errors import OptionError
 NAME = r"\w[\w.,+()= -]*"  # of an entry, and of its folders
 KEYS = ("data", "out", "seeds", "entries", *COMMANDS)
 START = "from"  # the entry whose runs another one takes over
+WEIGHTS = ("init-from", "init_from")  # of train: a run, or here an entry
 OWN_TABLES = ("finetune", "sweep", "eval")  # of an entry, beside its options of train
 
 
@@ -96,7 +97,9 @@ class _Reader:
         where = f"entries.{name}"
         own = {key: value for key, value in table.items() if key not in (START, *OWN_TABLES)}
         start = table.get(START)
+        weights = None
         if start is None:
+            weights = next((own.pop(key) for key in WEIGHTS if str(own.get(key)) in above), None)
             self.trained[name] = self.tables["train"].options(own, f"[{where}]")
         elif start not in above:
             raise OptionError(f"[{where}]: {START} = {start!r} must name an entry above this one")
@@ -125,6 +128,7 @@ class _Reader:
         return Entry(
             name=name,
             begins_with=start,
+            init_from=weights,
             model=train.build(ModelConfig, self.trained[name]),
             train=train.words(self.trained[name]) if start is None else [],
             finetune=stages["finetune"],

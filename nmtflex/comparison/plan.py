@@ -21,6 +21,7 @@ class Entry(NamedTuple):
 
     name: str
     begins_with: str | None  # the entry whose runs it takes over; otherwise it trains its own
+    init_from: str | None  # the entry with whose best weights its own training begins
     model: ModelConfig
     train: Sequence[str]  # options of its own training
     finetune: Sequence[str] | None  # options of a finetuning; None: there is none
@@ -66,8 +67,11 @@ class Comparison(NamedTuple):
         if start is None:
             start = self._trained(entry.name, seed)
             words = ["train", str(self.data), "--run", str(start), *entry.train]
-            name = f"{entry.name}-{seed}.train"
-            found.append(Step(name, [*words, "--seed", str(seed)], [self.data], start))
+            name, inputs = f"{entry.name}-{seed}.train", [self.data]
+            if entry.init_from:
+                inputs.append(base := self.run(entry.init_from, seed))
+                words += ["--init-from", str(base)]
+            found.append(Step(name, [*words, "--seed", str(seed)], inputs, start))
         if entry.finetune is not None:
             run = self.run(entry.name, seed)
             words = ["finetune", str(start), "--run", str(run), *entry.finetune]

@@ -88,6 +88,18 @@ def test_every_seed_and_the_folders(dry):
     assert {words[1] for words in named(commands, "train")} == {"other"}
 
 
+def test_a_training_begins_with_the_weights_of_another_entry(dry):
+    """With those of the same seed, as they decode; any other name is a run."""
+    weights = "\ninit-from = 'chosen'\nepochs = 1\n[entries.other]\ninit-from = 'runs/x'\n"
+    text = FILE + FLEXIBLE + "[entries.warm]\nattention = 'memory'" + weights
+    commands = dry(f"seeds = [3, 4]\n{text}")
+    warm = [words for words in named(commands, "train") if "warm" in value(words, "--run")]
+    assert [value(words, "--init-from") for words in warm] == ["out/chosen-3", "out/chosen-4"]
+    assert [value(words, "--epochs") for words in warm] == ["1", "1"]
+    (other, _) = (words for words in named(commands, "train") if "other" in value(words, "--run"))
+    assert value(other, "--init-from") == "runs/x"
+
+
 def test_the_folder_follows_from_the_file(dry):
     (first, *_) = dry(FILE.replace('out = "out"\n', ""))
     assert value(first, "--run") == "runs/mine/global-1"
@@ -191,6 +203,11 @@ def test_every_mechanism_can_be_an_entry(dry, kind):
         ("dropout = 0.5", "K = 2", "--K belongs to --attention abc and memory"),
         ("dropout = 0.5", "from = 'gobal'", "from = 'gobal' must name an entry above"),
         ("dropout = 0.5", "from = 'global'", "'attention' has no effect on an entry with runs of"),
+        (
+            'attention = "local-p"\ndropout = 0.5',
+            "from = 'global'\ninit-from = 'global'",
+            "'init-from' has no effect on an entry with runs of",
+        ),
         ("dropout = 0.5", "eval.beams = 2", "[entries.local, small.eval]: unknown option 'beams'"),
         ("dropout = 0.5", "eval.hypothesis = 'x'", "--hypothesis x applies to scoring files"),
         ("dropout = 0.5", "eval = 3", "[entries.local, small.eval] must be a table, not 3"),

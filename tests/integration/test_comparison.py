@@ -48,6 +48,7 @@ sweep = {{ tau = "0.5,inf" }}
 
 [entries.memory]
 attention = "memory"
+init-from = "global"
 K = 2
 """
 
@@ -108,6 +109,8 @@ def test_two_mechanisms_three_times(folder, here, command_line):
     outcome = command_line("compare", path, "--json")
     assert outcome.code == 0, outcome.err
     assert here.commands[before] == f"eval {out}/memory-1"  # and nothing before it again
+    memory = json.loads((out / "memory-2" / "config.json").read_text())
+    assert memory["train"]["init_from"] == f"{out}/global-2"
     found = json.loads(outcome.out)
     assert [entry["entry"] for entry in found["entries"]] == ["global", "flexible", "memory"]
     for entry in found["entries"]:
