@@ -96,7 +96,7 @@ class Translator(Calls):
         return Edges(self.pipeline.target)
 
     def make_ready(self) -> None:
-        """Compute what depends only on the weights, before the first call; here it has been."""
+        """Compute what depends only on the weights, if opening the runs has left that out."""
 
     @property
     def _finishing(self) -> Finishing:
