@@ -91,12 +91,15 @@ for attention in global local-p flexible memory; do
   rows+="$attention | $(names $attention) |"$'\n'
 done
 
-# Global attention gets an epoch at the same rate as the finetuning.
+# on RUN BASE OPTION...: finetune for an epoch; global attention gets one as well.
+on() {
+  finetune "$1" "$2" "${@:3}" --lr 3e-4 --schedule cosine --warmup 50 $(epochs 1) \
+    ${guided[@]+"${guided[@]}"} --valid-beam 1 --seed "$seed"
+}
+
 for seed in $SEEDS; do
-  finetune "$name-more-$seed" "$name-global-$seed" $(epochs 1) --lr 1e-4 --valid-beam 1 \
-    --seed "$seed"
-  finetune "$name-under-$seed" "$name-flexible-$seed" --beta 0.1 $(epochs 1) --lr 1e-4 \
-    --train-tau 4 --tau 4 --valid-beam 1 --seed "$seed"
+  on "$name-more-$seed" "$name-global-$seed"
+  on "$name-under-$seed" "$name-flexible-$seed" --beta 1 --train-tau 4 --tau 4
   score "$name-more-$seed.test" "$name-more-$seed" --split test --beam 5 --ribes
   score "$name-under-$seed.test" "$name-under-$seed" --split test --beam 5 --ribes
   # The smallest threshold that loses at most half a BLEU on validation data.
