@@ -45,7 +45,7 @@ kftt = {"preprocess": 1, "train": 2, "finetune": 2, "sweep": 6, "eval": 7, "plot
 multi30k = {"preprocess": 1, "train": 2, "eval": 4}
 iwslt14 = {"preprocess": 1, "train": 4, "finetune": 1, "eval": 7}
 backbones = {"preprocess": 1, "train": 4, "eval": 4, "bench": 2}
-modern = {"preprocess": 1, "train": 5, "finetune": 2, "sweep": 1, "eval": 9, "bench": 1}
+modern = {"preprocess": 1, "train": 5, "finetune": 4, "sweep": 1, "eval": 9, "bench": 1}
 paragraphs = {"preprocess": 1, "finetune": 3, "translate": 3, "eval": 7, "bench": 1}
 RECIPES = {
     "copy_task.sh": Recipe(
