@@ -277,7 +277,7 @@ def _open(
         opened = models(device, ready=False)
         return opened, functools.partial(_translator, models, shared), True
     opened = models(dataclasses.replace(device, threads=1), ready=False)
-    return opened, functools.partial(_forked, opened.translator, shared.threads), False
+    return opened, functools.partial(_forked, opened, shared.threads), False
 
 
 def _translator(models: Callable[[DeviceConfig], Opened], device: DeviceConfig) -> Translator:
@@ -285,14 +285,15 @@ def _translator(models: Callable[[DeviceConfig], Opened], device: DeviceConfig) 
     return models(device).translator
 
 
-def _forked(translator: Translator, threads: int) -> Translator:
+def _forked(opened: Opened, threads: int) -> Translator:
     """Return the translator that was opened before this worker was forked."""
     from nmtflex.decoding.forks import start_in_fork
+    from nmtflex.decoding.opening import make_all_ready
 
     start_in_fork(threads)
-    translator.threads = threads
-    translator.make_ready()
-    return translator
+    opened.translator.threads = threads
+    make_all_ready(opened.models, opened.translator.batch.int8)
+    return opened.translator
 
 
 def _shared(device: DeviceConfig, workers: int) -> DeviceConfig:

@@ -25,6 +25,7 @@ from nmtflex.decoding.options import Options, refuse_rest, take
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import OptionError
 from nmtflex.model.inference import check_int8, make_ready
+from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.limits import check_aligned, run_reuse, run_thresholds, under
 from nmtflex.runs.opening import Run, load_run
 from nmtflex.runs.weights import digest_of
@@ -65,11 +66,6 @@ class LoadedTranslator(Translator):
         self._options = options
         self.threads = torch.get_num_threads()  # as opening the runs has set them
 
-    def make_ready(self) -> None:
-        """Compute what depends only on the weights; see ``open_ensemble``."""
-        for run in self._runs:
-            make_ready(run.model, self.batch.int8)
-
     def __reduce__(self) -> tuple[Callable[..., Translator], tuple[Any, ...]]:
         """Return how to make a copy."""
         return _open_again, self.reopen
@@ -99,6 +95,7 @@ class Opened(NamedTuple):
     translator: Translator
     tau: float | None  # threshold, if one was given
     reuse: float = 0.0  # gate below which steps do not attend
+    models: Sequence[Seq2Seq] = ()  # of all runs
 
 
 def open_translator(
@@ -136,8 +133,8 @@ def open_ensemble(
         device: Where all runs are.
         shown: The layer and head that traces and alignments show; without it the mean of all.
         paragraphs: Whether lines are split into sentences.
-        ready: False leaves ``Translator.make_ready`` to the forks of this process, which must not
-            compute itself.
+        ready: False leaves ``make_all_ready`` to the forks of this process, which must not compute
+            itself.
 
     Raises:
         OptionError: The runs differ in vocabulary, tokenizer or BPE, or the first one's attention
@@ -160,13 +157,24 @@ def open_ensemble(
     splitter = _splitter(runs, search, paragraphs or ParagraphConfig())
     options = Options(search, threshold, batch)
     translator = LoadedTranslator(runs, options, shown, splitter)
+    models = [run.model for run in runs]
     if ready:
-        translator.make_ready()
+        make_all_ready(models, batch.int8)
     elif batch.int8:
-        check_int8(runs[0].model)
+        check_int8(models[0])
     resolved = [path.resolve() for path in paths]
     translator.reopen = (resolved, search, threshold, batch, device, shown, paragraphs)
-    return Opened(runs[0], translator, tau, max(reuse))
+    return Opened(runs[0], translator, tau, max(reuse), models)
+
+
+def make_all_ready(models: Sequence[Seq2Seq], int8: bool) -> None:
+    """Compute what depends only on the weights of each model; see ``make_ready``.
+
+    Raises:
+        OptionError: The device does not support ``--int8``.
+    """
+    for model in models:
+        make_ready(model, int8)
 
 
 def _confidence(runs: Sequence[Run], shown: ShownConfig | None) -> Callable[[], Confidence]:

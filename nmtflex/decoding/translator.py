@@ -95,9 +95,6 @@ class Translator(Calls):
     def _edges(self) -> Edges:
         return Edges(self.pipeline.target)
 
-    def make_ready(self) -> None:
-        """Compute what depends only on the weights, if opening the runs has left that out."""
-
     @property
     def _finishing(self) -> Finishing:
         size = self.batch.batch_sentences
