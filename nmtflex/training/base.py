@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nmtflex.config import DeviceConfig
+from nmtflex.corpus.store import PreparedCorpus
 from nmtflex.errors import DataError, OptionError
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.opening import Run, load_run
 from nmtflex.runs.weights import model_tensors
-from nmtflex.text.pipeline import TextPipeline
 
 
 def open_base(base: Path, run: Path) -> Run:
@@ -30,20 +30,15 @@ def open_base(base: Path, run: Path) -> Run:
     return found
 
 
-def check_pipeline(data: Path, found: TextPipeline, base: Run) -> None:
-    """Check that data was made with the base run's pipeline.
-
-    Args:
-        data: Its folder.
-        found: The pipeline there.
-        base: The base run.
+def check_pipeline(corpus: PreparedCorpus, base: Run) -> None:
+    """Check that a corpus was made with the base run's pipeline.
 
     Raises:
         DataError: It was not.
     """
-    if what := found.difference(base.pipeline):
+    if what := corpus.pipeline.difference(base.pipeline):
         raise DataError(
-            f"{data} has another {what} than {base.folder.path}; preprocess with "
+            f"{corpus.folder} has another {what} than {base.folder.path}; preprocess with "
             f"--like {base.folder.path}"
         )
 

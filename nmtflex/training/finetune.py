@@ -37,7 +37,7 @@ def open_finetuning(
     if config.data is None or rate is None:
         raise ValueError("the effective options name the data and the learning rate")
     corpus = open_prepared(config.data)
-    check_pipeline(config.data, corpus.pipeline, base)
+    check_pipeline(corpus, base)
     if base.model.gated and config.tau is None and "valid" in corpus.splits:
         config = dataclasses.replace(config, tau="auto")
     return make_trainer(corpus, Options(base.model_config, config, device), rate, base, ranks)

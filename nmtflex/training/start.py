@@ -68,7 +68,7 @@ def open_training(
     corpus, base = open_prepared(train_config.data), None
     if train_config.init_from is not None:
         base = open_base(train_config.init_from, train_config.run)
-        check_pipeline(corpus.folder, corpus.pipeline, base)
+        check_pipeline(corpus, base)
     return make_trainer(corpus, options, train_config.lr, base, ranks)
 
 
