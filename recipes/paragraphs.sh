@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Paragraphs: global, flexible and memory attention, trained by modern_attention.sh, learn from samples
-# of up to ten sentences, and translate the test data in paragraphs of ten and sentence by sentence.
+# of up to 15 sentences, and translate the test data in paragraphs of ten and sentence by sentence.
 #
 #   DATA=path/to/iwslt14 recipes/paragraphs.sh         # after modern_attention.sh
 #   DATA=... SCALE=small recipes/paragraphs.sh
 #
 #   ATTENTIONS   of modern_attention.sh (global flexible memory)
+#   ALIGN        as given to modern_attention.sh: guides attention in joined samples, too
 #   LENGTH       epochs (3)
 #   ROUNDS       of the decoding benchmark of the first 200 paragraphs (3)
 #
@@ -30,9 +31,13 @@ for language in de en; do
   joined "$DATA/test.$language" "$OUT/paragraphs.$language"
   "$PYTHON" "$RECIPES/corpus.py" head "$DATA/test.$language" 1000000000 "$OUT/sentences.$language"
 done
+joining=(--concat 15 --concat-order random) guided=()
+if [ -n "$ALIGN" ]; then
+  joining+=(--guided-alignment "$OUT/train.links") guided=(--guided-weight 0.5)
+fi
 prepare paragraphs.prepared --like "$OUT/$base.prepared" --source-lang de --target-lang en \
   --train "$DATA/train" --valid "$OUT/valid-1500" --test "$OUT/paragraphs" --max-pairs $pairs \
-  --concat 10 --concat-order random
+  "${joining[@]}"
 
 # by_sentence NAME RUN: scores of sentences translated one by one, then joined.
 by_sentence() {
@@ -48,7 +53,7 @@ for attention in $ATTENTIONS; do
   [ "$attention" != flexible ] || own=(--beta 1 --train-tau 4 --tau 4)
   run=paragraphs-$attention
   finetune $run $base-$attention-1 --data "$OUT/paragraphs.prepared" --lr 3e-4 --schedule cosine \
-    --warmup 100 $(epochs $LENGTH) --valid-beam 1 ${own[@]+"${own[@]}"}
+    --warmup 100 $(epochs $LENGTH) --valid-beam 1 ${guided[@]+"${guided[@]}"} ${own[@]+"${own[@]}"}
   by_sentence $run.one $run
   score $run.ten $run --split test --beam 5 --ribes
   rows+="$attention, sentence by sentence | $run.one |"$'\n'

@@ -22,7 +22,8 @@ import numpy.typing as npt
 
 from nmtflex.config import ConcatConfig
 from nmtflex.corpus.filters import Mask
-from nmtflex.corpus.inputs import CHUNK, Corpus, Lines, read_numbered
+from nmtflex.corpus.inputs import CHUNK, Corpus, Lines, read_chunks, read_numbered
+from nmtflex.corpus.links import read_linked
 from nmtflex.corpus.readers import read_lines
 from nmtflex.corpus.store import TokenStore
 from nmtflex.errors import DataError, OptionError
@@ -37,6 +38,7 @@ class Pair(NamedTuple):
 
     first: bool  # whether it does not follow the pair before it
     lines: tuple[str, str]
+    links: str  # a line of a file of links, if there are files
     sizes: tuple[int, int]  # stored tokens
 
 
@@ -119,21 +121,30 @@ class TrainingLines:
             kept[own[numbers[start:stop] - before]] = False
             before += len(own)
 
-    def again(self, stores: Sequence[TokenStore]) -> Iterator[Pair]:
+    def again(self, stores: Sequence[TokenStore], links: Sequence[Path] = ()) -> Iterator[Pair]:
         """Yield the kept pairs, reading the corpora again.
 
         Args:
             stores: The kept pairs as tokens, one store a side.
+            links: A file of links for each corpus, or none at all.
         """
         sizes = zip(*map(_sizes, stores), strict=True)
-        chunks = read_numbered(self._corpora, self._most)
+        chunks = self._linked(links) if links else self._unlinked()
         broken = True
-        for (_, chunk), first, kept in zip(chunks, self._first, self._kept, strict=True):
-            for lines, new, keep in zip(zip(*chunk, strict=True), first, kept, strict=True):
+        for chunk, first, kept in zip(chunks, self._first, self._kept, strict=True):
+            for source, target, line, new, keep in zip(*chunk, first, kept, strict=True):
                 broken |= bool(new or not keep)
                 if keep:
-                    yield Pair(broken, lines, next(sizes))
+                    yield Pair(broken, (source, target), line, next(sizes))
                     broken = False
+
+    def _linked(self, links: Sequence[Path]) -> Iterator[tuple[list[str], list[str], list[str]]]:
+        for chunk in read_linked(self._corpora, links, self._most):
+            yield chunk.source, chunk.target, chunk.links
+
+    def _unlinked(self) -> Iterator[tuple[list[str], list[str], list[str]]]:
+        for source, target in read_chunks(self._corpora, self._most):
+            yield source, target, [""] * len(source)
 
 
 def _sizes(store: TokenStore) -> Iterator[int]:
@@ -146,28 +157,54 @@ class Concatenation:
     Args:
         config: How many, in which order, and how long.
         pipeline: Of the prepared folder.
+        lines: The kept pairs.
     """
 
-    def __init__(self, config: ConcatConfig, pipeline: TextPipeline) -> None:
+    def __init__(self, config: ConcatConfig, pipeline: TextPipeline, lines: TrainingLines) -> None:
         self._config = config
+        self._lines = lines
         self._sides = pipeline.source, pipeline.target
         self._random = Random(config.concat_seed)
-        self.samples = self.sentences = self.shortened = 0
+        self._samples = self._sentences = self._shortened = 0
 
-    def join(self, pairs: Iterable[Pair]) -> Iterator[Lines]:
-        """Yield the raw lines of the samples, in chunks."""
+    def join(self, stores: Sequence[TokenStore]) -> Iterator[Lines]:
+        """Yield the raw lines of the samples, in chunks; see ``samples``."""
+        for chunk in self.samples(stores):
+            source, target = (
+                [join_lines(side, [pair.lines[number] for pair in group]) for group in chunk]
+                for number, side in enumerate(self._sides)
+            )
+            yield source, target
+
+    def samples(
+        self, stores: Sequence[TokenStore], links: Sequence[Path] = ()
+    ) -> Iterator[list[list[Pair]]]:
+        """Yield the pairs of each sample, in chunks of samples; see ``TrainingLines.again``."""
+        groups = self._groups(self._lines.again(stores, links))
+        while chunk := list(islice(groups, CHUNK)):
+            yield chunk
+
+    def _groups(self, pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
         if self._config.concat_order == "random":
             pairs = self._shuffled(pairs)
-        samples = iter(self._samples(pairs))
-        while chunk := list(islice(samples, CHUNK)):
-            yield [source for source, _ in chunk], [target for _, target in chunk]
+        group: list[Pair] = []
+        wanted = 0
+        for pair in pairs:
+            if group and (pair.first or len(group) == wanted or not self._fits([*group, pair])):
+                self._shortened += not pair.first and 1 < len(group) < wanted
+                yield from self._counted(group)
+                group = []
+            if not group:
+                wanted = self._random.randint(2, self._config.concat)
+            group.append(pair)
+        yield from self._counted(group)
 
     def describe(self) -> dict[str, int]:
         """Return the manifest entry."""
         return {
-            "samples": self.samples,
-            "sentences": self.sentences,
-            "shortened": self.shortened,
+            "samples": self._samples,
+            "sentences": self._sentences,
+            "shortened": self._shortened,
         }
 
     def _shuffled(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -176,33 +213,18 @@ class Concatenation:
             self._random.shuffle(some)
             yield from (pair._replace(first=False) for pair in some)
 
-    def _samples(self, pairs: Iterable[Pair]) -> Iterator[tuple[str, str]]:
-        """Yield the two sides of each sample."""
-        group: list[Pair] = []
-        wanted = 0
-        for pair in pairs:
-            if group and (pair.first or len(group) == wanted or not self._fits([*group, pair])):
-                self.shortened += not pair.first and 1 < len(group) < wanted
-                yield from self._joined(group)
-                group = []
-            if not group:
-                wanted = self._random.randint(2, self._config.concat)
-            group.append(pair)
-        yield from self._joined(group)
-
     def _fits(self, group: Sequence[Pair]) -> bool:
         most = self._config.concat_length
         totals = [sum(sizes) for sizes in zip(*(pair.sizes for pair in group), strict=True)]
         return not most or max(totals) <= most
 
-    def _joined(self, group: Sequence[Pair]) -> Iterator[tuple[str, str]]:
-        """Yield the sample of a group; none of a single pair."""
+    def _counted(self, group: list[Pair]) -> Iterator[list[Pair]]:
+        """Yield a group and count it, unless it is a single pair."""
         if len(group) < 2:
             return
-        self.samples += 1
-        self.sentences += len(group)
-        source, target = zip(*(pair.lines for pair in group), strict=True)
-        yield join_lines(self._sides[0], source), join_lines(self._sides[1], target)
+        self._samples += 1
+        self._sentences += len(group)
+        yield group
 
 
 def join_lines(side: SidePipeline, lines: Sequence[str]) -> str:

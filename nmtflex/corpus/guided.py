@@ -1,39 +1,28 @@
 """Links between the words of training pairs, spread to subwords, in a prepared folder.
 
 A pass of its own over the raw text, once it is encoded: it splits and filters each pair again, and
-writes the links of the pairs that were kept. ``SPLIT.links`` is a store like those of tokens; a
-pair's numbers are source place, target place, source place, .. of its subwords.
+writes the links of the pairs that were kept, then those of joined samples. ``SPLIT.links`` is a
+store like those of tokens; a pair's numbers are source place, target place, source place, .. of
+its subwords.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, product
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from nmtflex.corpus.concat import Pair, join_lines
 from nmtflex.corpus.filters import Filter
-from nmtflex.corpus.inputs import Corpus
-from nmtflex.corpus.links import check_inside, parse_links, read_links
-from nmtflex.corpus.readers import read_lines
+from nmtflex.corpus.links import Link, LinkedLines, check_inside, parse_links
 from nmtflex.corpus.store import StoreWriter
-from nmtflex.errors import DataError
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
-from nmtflex.text.visible import counted
-
-
-class LinkedLines(NamedTuple):
-    """Pairs of raw lines with the lines of a file of links."""
-
-    source: list[str]
-    target: list[str]
-    links: list[str]
-    path: Path  # of the links
-    first: int  # number of the first line in it, from 1
 
 
 class SpreadLinks(NamedTuple):
@@ -41,86 +30,37 @@ class SpreadLinks(NamedTuple):
 
     numbers: npt.NDArray[np.uint32]
     lengths: list[int]
+    lost: int = 0  # links of joined sentences whose words are others in the joined line
 
 
-def read_linked(
-    corpora: Sequence[Corpus], files: Sequence[Path], most: int | None = None
-) -> Iterator[LinkedLines]:
-    """Yield the pairs of corpora with the links of a file for each.
+@dataclass
+class LinkCount:
+    """The links of a split."""
 
-    Args:
-        corpora: All corpora of one split.
-        files: As many.
-        most: Maximum pairs of all corpora together; the rest is not read. None: all.
-
-    Raises:
-        DataError: A file has another number of lines than its corpus, or cannot be read.
-    """
-    left = most
-    for corpus, path in zip(corpora, files, strict=True):
-        if left == 0:
-            return
-        lines = read_lines(path)
-        first = 1
-        chunks = corpus.chunks(left)
-        for source, target in chunks:
-            links = [line for _, line in zip(source, lines, strict=False)]
-            if len(links) < len(source):
-                for _ in chunks:  # so that the corpus is counted
-                    pass
-                raise _unequal(path, first - 1 + len(links), corpus)
-            yield LinkedLines(source, target, links, path, first)
-            first += len(source)
-        if left is not None:
-            left -= corpus.read
-        if left != 0 and (more := sum(1 for _ in lines)):
-            raise _unequal(path, corpus.read + more, corpus)
+    links: int = 0  # between subwords
+    lost: int = 0  # between words
 
 
 def write_links(
-    chunks: Iterable[SpreadLinks],
-    joined: int,
-    base: Path,
-    dtype: str,
-    progress: Callable[[int], None],
-) -> int:
-    """Write the links of a split; return how many there are.
+    chunks: Iterable[SpreadLinks], base: Path, dtype: str, progress: Callable[[int], None]
+) -> LinkCount:
+    """Write the links of a split, and count them.
 
     Args:
-        chunks: Those of all pairs, in order.
-        joined: Samples of several sentences after them, which have no links.
+        chunks: Those of all pairs, in order, and of joined samples after them.
         base: Path of the store.
         dtype: numpy type of the places.
         progress: Called with the pairs done.
     """
-    pairs = links = 0
+    pairs, count = 0, LinkCount()
     with StoreWriter(base, dtype) as writer:
         for chunk in chunks:
             writer.append(chunk.numbers, chunk.lengths)
             pairs += len(chunk.lengths)
-            links += len(chunk.numbers) // 2
+            count.links += len(chunk.numbers) // 2
+            count.lost += chunk.lost
             progress(pairs)
-        writer.append([], np.zeros(joined, int))
-    return links
-
-
-def check_files(files: Iterable[Path]) -> None:
-    """Check first that files have nothing but links, since they are used last.
-
-    Raises:
-        DataError: One has not, or cannot be read.
-    """
-    for path in files:
-        for _ in read_links(path):
-            pass
-
-
-def _unequal(path: Path, lines: int, corpus: Corpus) -> DataError:
-    names = " and ".join(map(str, corpus.files))
-    return DataError(
-        f"{path} has {counted(lines, 'line')}, but {names}: {counted(corpus.read, 'pair')}; line i "
-        f"must have the links of pair i, and be empty if there are none"
-    )
+    return count
 
 
 class Spread:
@@ -155,9 +95,9 @@ class Spread:
                 continue
             source, target = map(_places, sides, pieces)
             check_inside(links, (len(source), len(target)), where)
-            spread = [both for one, other in links for both in product(source[one], target[other])]
-            numbers += [place for both in sorted(spread) for place in both]
-            lengths.append(2 * len(spread))
+            own = _subword_links(links, source, target)
+            numbers += own
+            lengths.append(len(own))
         return SpreadLinks(np.array(numbers, np.uint32), lengths)
 
     def _dropped(self, words: list[list[str]], pieces: list[list[str]]) -> bool:
@@ -165,6 +105,83 @@ class Spread:
         if self._rules is None:
             return False
         return bool(self._rules.reason(*words)) or not self._rules.fits(*map(len, pieces))
+
+
+class SpreadJoined:
+    """Spreads the links of sentences to the subwords of samples that they are joined to.
+
+    A word of a sentence is the word of the joined line with the same letters at the same place. A
+    tokenizer may split other words where two sentences meet; their links are counted as lost.
+
+    Args:
+        folder: The saved pipeline.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        pipeline = TextPipeline.load(folder)
+        self._sides = pipeline.source, pipeline.target
+
+    def __call__(self, samples: Sequence[Sequence[Pair]]) -> SpreadLinks:
+        """Link the samples of a chunk."""
+        numbers: list[int] = []
+        lengths: list[int] = []
+        lost = 0
+        for group in samples:
+            found = [parse_links(pair.links, "").possible for pair in group]
+            lines = zip(*(pair.lines for pair in group), strict=True)
+            sides = zip(self._sides, lines, strict=True)
+            (source, sources), (target, targets) = (_in_joined(*side) for side in sides)
+            links = [
+                (one[first], other[second])
+                for own, one, other in zip(found, sources, targets, strict=True)
+                for first, second in own
+                if first in one and second in other
+            ]
+            lost += sum(map(len, found)) - len(links)
+            spread = _subword_links(links, source, target)
+            numbers += spread
+            lengths.append(len(spread))
+        return SpreadLinks(np.array(numbers, np.uint32), lengths, lost)
+
+
+def _in_joined(
+    side: SidePipeline, lines: Sequence[str]
+) -> tuple[dict[int, list[int]], list[dict[int, int]]]:
+    """Find the words of sentences in the line that joins them.
+
+    Returns:
+        The places of the joined words' subwords, by the number of the word; and for each sentence,
+        the numbers of its words in the joined line, by their numbers in the sentence.
+    """
+    pieces = side.split_words(side.words(join_lines(side, lines)))
+    there = {place: number for number, place in enumerate(_letters(side, pieces))}
+    found = []
+    before = 0
+    for line in lines:
+        own = _letters(side, side.split_words(side.words(line)))
+        moved = enumerate((before + start, word) for start, word in own)
+        found.append({number: there[place] for number, place in moved if place in there})
+        before += sum(len(word) for _, word in own)
+    return _places(side, pieces), found
+
+
+def _letters(side: SidePipeline, pieces: list[str]) -> list[tuple[int, str]]:
+    """Return each word as alignments count, with the number of letters before it."""
+    tokens = side.join(pieces)
+    words = defaultdict[int, str](str)
+    for number, token in zip(side.tokenizer.word_numbers(tokens), tokens, strict=True):
+        if number >= 0:
+            words[number] += token
+    starts = accumulate(map(len, words.values()), initial=0)
+    return list(zip(starts, words.values(), strict=False))
+
+
+def _subword_links(
+    links: Iterable[Link], source: dict[int, list[int]], target: dict[int, list[int]]
+) -> list[int]:
+    """Link every subword of a word to every subword of the words it is linked to, in order."""
+    spread = sorted(both for one, other in links for both in product(source[one], target[other]))
+    return [place for both in spread for place in both]
 
 
 def _places(side: SidePipeline, pieces: list[str]) -> dict[int, list[int]]:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from nmtflex.corpus.inputs import Corpus
 from nmtflex.corpus.readers import read_lines
 from nmtflex.errors import DataError
-from nmtflex.text.visible import visible
+from nmtflex.text.visible import counted, visible
 
 LINK = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})")
 SURE = "-"
 
 Link = tuple[int, int]  # source word, target word, from 0
+
+
+class LinkedLines(NamedTuple):
+    """Pairs of raw lines with the lines of a file of links."""
+
+    source: list[str]
+    target: list[str]
+    links: list[str]
+    path: Path  # of the links
+    first: int  # number of the first line in it, from 1
 
 
 class Links(NamedTuple):
@@ -36,6 +47,51 @@ def read_links(path: Path, base: int = 0) -> Iterator[Links]:
     """
     for number, line in enumerate(read_lines(path), 1):
         yield parse_links(line, f"{path}:{number}", base)
+
+
+def check_files(files: Iterable[Path]) -> None:
+    """Check first that files have nothing but links, since they are used last.
+
+    Raises:
+        DataError: One has not, or cannot be read.
+    """
+    for path in files:
+        for _ in read_links(path):
+            pass
+
+
+def read_linked(
+    corpora: Sequence[Corpus], files: Sequence[Path], most: int | None = None
+) -> Iterator[LinkedLines]:
+    """Yield the pairs of corpora with the links of a file for each.
+
+    Args:
+        corpora: All corpora of one split.
+        files: As many.
+        most: Maximum pairs of all corpora together; the rest is not read. None: all.
+
+    Raises:
+        DataError: A file has another number of lines than its corpus, or cannot be read.
+    """
+    left = most
+    for corpus, path in zip(corpora, files, strict=True):
+        if left == 0:
+            return
+        lines = read_lines(path)
+        first = 1
+        chunks = corpus.chunks(left)
+        for source, target in chunks:
+            links = [line for _, line in zip(source, lines, strict=False)]
+            if len(links) < len(source):
+                for _ in chunks:  # so that the corpus is counted
+                    pass
+                raise _unequal(path, first - 1 + len(links), corpus)
+            yield LinkedLines(source, target, links, path, first)
+            first += len(source)
+        if left is not None:
+            left -= corpus.read
+        if left != 0 and (more := sum(1 for _ in lines)):
+            raise _unequal(path, corpus.read + more, corpus)
 
 
 def parse_links(line: str, where: str, base: int = 0) -> Links:
@@ -86,3 +142,11 @@ def check_inside(links: Iterable[Link], sizes: tuple[int, int], where: str, base
                     f"{where}: link {shown} is beyond the {side}, which has {size} words; words "
                     f"are the tokens before subwords, counted from {base}"
                 )
+
+
+def _unequal(path: Path, lines: int, corpus: Corpus) -> DataError:
+    names = " and ".join(map(str, corpus.files))
+    return DataError(
+        f"{path} has {counted(lines, 'line')}, but {names}: {counted(corpus.read, 'pair')}; line i "
+        f"must have the links of pair i, and be empty if there are none"
+    )

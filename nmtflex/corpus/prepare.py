@@ -13,6 +13,7 @@ import dataclasses
 import shutil
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ import numpy as np
 import nmtflex
 from nmtflex.config import FORMAT, ConcatConfig, PreprocessConfig, describe_tokenizer
 from nmtflex.corpus.concat import Concatenation, TrainingLines
-from nmtflex.corpus.filters import Filter, build_filter, describe_reasons
-from nmtflex.corpus.guided import Spread, check_files, read_linked, write_links
+from nmtflex.corpus.filters import Filter, build_filter
+from nmtflex.corpus.guided import Spread, SpreadJoined, SpreadLinks, write_links
 from nmtflex.corpus.inputs import Corpus, Lines, find_corpora, read_chunks
 from nmtflex.corpus.learning import Learner, build_learners
+from nmtflex.corpus.links import check_files, read_linked
 from nmtflex.corpus.parallel import OnProgress
 from nmtflex.corpus.passes import Encode, EncodedText, Tokenise, Tokenised
 from nmtflex.corpus.readers import starts_with_mark
@@ -33,6 +35,7 @@ from nmtflex.corpus.store import (
     MANIFEST,
     SIDES,
     PreparedCorpus,
+    TokenStore,
     id_type,
     links_path,
     open_prepared,
@@ -101,9 +104,8 @@ class _Preparation:
         self.folder = folder
         self.progress = progress
         self.splits: dict[str, Any] = {}
-        self.bpe_sample: dict[str, int] | None = (
-            None  # pairs that subwords are learned from, and of how many
-        )
+        # Pairs that subwords are learned from, and of how many.
+        self.bpe_sample: dict[str, int] | None = None
         self.pipeline: TextPipeline
         self.rules: Filter
 
@@ -156,7 +158,7 @@ class _Preparation:
         numbers = [numbering()] * 2 if config.joint else [numbering(), numbering()]
         pieces = [Pieces(*side) for side in zip(stores, subwords, numbers, strict=True)]
         self._drop_long(pairs, stores, pieces)
-        self._need_some(pairs, corpora)
+        pairs.check(corpora, self.rules)
         vocabularies = self._make_vocabularies(pieces, subwords)
         parts = zip(languages, tokenizers, subwords, vocabularies, strict=True)
         source, target = (SidePipeline(*part) for part in parts)
@@ -178,7 +180,7 @@ class _Preparation:
             self.progress("reading train", pairs.read)
         for store in stores:
             store.close()
-        self._need_some(pairs, corpora)
+        pairs.check(corpora, self.rules)
         return pairs
 
     def _train_chunks(self, corpora: list[Corpus]) -> Iterator[Lines]:
@@ -265,11 +267,10 @@ class _Preparation:
         """Add samples of several sentences after the kept pairs; return their manifest entry."""
         if self.lines is None:
             return {}
-        concatenation = Concatenation(self.concat, self.pipeline)
-        samples = concatenation.join(self.lines.again(writer.written()))
+        concatenation = Concatenation(self.concat, self.pipeline, self.lines)
         setup = partial(Encode, self.folder / "pipeline", None)
         done = 0
-        for chunk in ordered_map(setup, samples, self.config.workers):
+        for chunk in ordered_map(setup, concatenation.join(writer.written()), self.config.workers):
             for side in range(2):
                 writer.append(side, chunk.ids[side], chunk.lengths[side])
             done += len(chunk.kept)
@@ -292,7 +293,7 @@ class _Preparation:
                 for side in range(2):
                     writer.append(side, chunk.ids[side], chunk.lengths[side])
                 self.progress(f"encoding {split}", pairs.read)
-            self._need_some(pairs, corpora)
+            pairs.check(corpora, self.rules)
             joined = self._write_joined(writer) if training else {}
         self.splits[split] = {**pairs.describe(), **writer.describe(), **joined}
 
@@ -301,12 +302,23 @@ class _Preparation:
         training, about = split == "train", self.splits[split]
         setup = partial(Spread, self.folder / "pipeline", self.rules if training else None)
         lines = read_linked(corpora, files, (training and self.config.max_pairs) or None)
-        dtype = id_type(max(about[side]["longest"] for side in SIDES))
         chunks = ordered_map(setup, lines, self.config.workers)
-        joined = about.get("concat", {}).get("samples", 0)
+        if training:
+            chunks = chain(chunks, self._link_joined(files))
+        dtype = id_type(max(about[side]["longest"] for side in SIDES))
         report = partial(self.progress, f"linking {split}")
-        links = write_links(chunks, joined, links_path(self.folder, split), dtype, report)
-        about["links"] = {"dtype": dtype, "links": links}
+        count = write_links(chunks, links_path(self.folder, split), dtype, report)
+        about["links"] = {"dtype": dtype, **dataclasses.asdict(count)}
+
+    def _link_joined(self, files: list[Path]) -> Iterator[SpreadLinks]:
+        """Yield the links of the joined samples, which are drawn again."""
+        if self.lines is None:
+            return
+        about = self.splits["train"]
+        stores = [TokenStore(self.folder / f"train.{side}", about[side]["dtype"]) for side in SIDES]
+        samples = Concatenation(self.concat, self.pipeline, self.lines).samples(stores, files)
+        setup = partial(SpreadJoined, self.folder / "pipeline")
+        yield from ordered_map(setup, samples, self.config.workers)
 
     def _keep_raw(self, split: str, chunks: Iterable[Lines]) -> Iterator[Lines]:
         """Write the raw lines, and pass them on."""
@@ -317,19 +329,6 @@ class _Preparation:
                 for file, lines in zip((source, target), chunk, strict=True):
                     file.write(("\n".join(lines) + "\n").encode())
                 yield chunk
-
-    def _need_some(self, pairs: PairCount, corpora: list[Corpus]) -> None:
-        """Refuse a split with no pairs left."""
-        if pairs.kept:
-            return
-        reasons = describe_reasons(**dataclasses.asdict(self.rules))
-        counts = [
-            f"{pairs.dropped[key]} {words}" for key, words in reasons.items() if pairs.dropped[key]
-        ]
-        files = ", ".join(str(path) for corpus in corpora for path in corpus.files)
-        raise DataError(
-            f"{files}: none of {pairs.read} training pairs are left: {', '.join(counts)}"
-        )
 
     def _write_manifest(self, corpora: dict[str, list[Corpus]]) -> None:
         options = self.config.to_dict() | self.concat.to_dict()

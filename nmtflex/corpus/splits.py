@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from nmtflex.corpus.filters import REASONS
+from nmtflex.corpus.filters import REASONS, Filter, describe_reasons
+from nmtflex.corpus.inputs import Corpus
 from nmtflex.corpus.passes import EncodedText, Tokenised
 from nmtflex.corpus.store import SIDES, StoreWriter, TokenStore, id_type
+from nmtflex.errors import DataError
 from nmtflex.text.pipeline import TextPipeline
 from nmtflex.text.vocabulary import UNK_ID
 
@@ -32,6 +36,23 @@ class PairCount:
         """Count pairs as dropped that ``add`` counted as kept."""
         self.kept -= count
         self.dropped[reason] += count
+
+    def check(self, corpora: Iterable[Corpus], rules: Filter) -> None:
+        """Refuse a split with no pairs left.
+
+        Raises:
+            DataError: No pair is kept.
+        """
+        if self.kept:
+            return
+        reasons = describe_reasons(**dataclasses.asdict(rules))
+        counts = [
+            f"{self.dropped[key]} {words}" for key, words in reasons.items() if self.dropped[key]
+        ]
+        files = ", ".join(str(path) for corpus in corpora for path in corpus.files)
+        raise DataError(
+            f"{files}: none of {self.read} training pairs are left: {', '.join(counts)}"
+        )
 
     @property
     def read(self) -> int:

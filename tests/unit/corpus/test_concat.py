@@ -233,12 +233,49 @@ def test_options_without_effect(options, message):
         ConcatConfig(**options)
 
 
-def test_joined_samples_have_no_links(make, tmp_path):
+@pytest.mark.parametrize("options", [{}, {"concat_order": "random"}, {"workers": 2}, {"bpe": 4}])
+def test_joined_samples_keep_the_links_of_their_sentences(make, tmp_path, options):
+    lines = [f"w{number} . end" if number % 3 else f"w{number} ." for number in range(40)]
     links = tmp_path / "links"
-    links.write_text("0-0 1-1\n" * 40)
-    corpus = make(words(40), concat=3, guided_alignment=[links])
+    links.write_text("".join("0-0 1-0\n" if number % 2 else "1-1\n" for number in range(40)))
+    corpus = make(lines, concat=3, guided_alignment=[links], **options)
     single, joined = lines_of(corpus)
+    assert single == lines
     found = corpus.links("train")
-    assert [found[pair].tolist() for pair in range(len(single))] == [[[0, 0], [1, 1]]] * 40
-    assert joined
-    assert all(not len(found[40 + place]) for place in range(len(joined)))
+    places = {line: number for number, line in enumerate(lines)}
+    for place, sample in enumerate(joined):
+        expected, before = set(), [0, 0]
+        for line in parts_of(sample):
+            own = found[places[line]] + before
+            expected |= {tuple(link) for link in own.tolist()}
+            sides = corpus.pipeline.source, corpus.pipeline.target
+            sizes = (
+                len(side.encode(text))
+                for side, text in zip(sides, (line, line.upper()), strict=True)
+            )
+            before = [count + size for count, size in zip(before, sizes, strict=True)]
+        assert {tuple(link) for link in found[40 + place].tolist()} == expected
+    about = corpus.manifest["splits"]["train"]["links"]
+    assert about["lost"] == 0
+    assert about["links"] == sum(len(found[pair]) for pair in range(40 + len(joined)))
+
+
+def parts_of(sample):
+    """Return the sentences of a sample: each begins with w and a number."""
+    return [f"w{part}".strip() for part in sample.split("w")[1:]]
+
+
+def test_links_of_words_that_are_split_otherwise_in_the_joined_line_are_counted(make, tmp_path):
+    # Moses splits a full stop from "etc." at the end of a line, but none inside it; in capitals it does.
+    links = tmp_path / "links"
+    links.write_text("0-0 1-1 2-2\n0-0 2-2\n")
+    corpus = make(
+        ["see etc.", "low it."],
+        concat=2,
+        guided_alignment=[links],
+        source_tokenizer="moses",
+        target_tokenizer="moses",
+    )
+    # see etc. low it . / SEE ETC . LOW IT .
+    assert corpus.links("train")[2].tolist() == [[0, 0], [2, 3], [4, 5]]
+    assert corpus.manifest["splits"]["train"]["links"]["lost"] == 2
