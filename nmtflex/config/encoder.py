@@ -10,6 +10,7 @@ from nmtflex.config.base import MOST_UNITS, Kinds, Opt, Variant
 from nmtflex.config.transformer import (
     AttentionDropout,
     FfnDropout,
+    PositionShift,
     PreNorm,
     as_embedded,
     heads_fault,
@@ -88,6 +89,7 @@ class TransformerEncoderConfig(EncoderConfig):
     ] = 1024
     pre_norm: PreNorm = False
     ffn_dropout: FfnDropout = 0.0
+    position_shift: PositionShift = 0
     attention_dropout: AttentionDropout = 0.0
 
     @classmethod
