@@ -11,7 +11,6 @@ from nmtflex.config.shared import increasing
 from nmtflex.config.transformer import (
     AttentionDropout,
     FfnDropout,
-    PositionShift,
     PreNorm,
     as_embedded,
     heads_fault,
@@ -132,7 +131,6 @@ class LayeredDecoderConfig(DecoderConfig):
     ] = 1024
     pre_norm: PreNorm = False
     ffn_dropout: FfnDropout = 0.0
-    position_shift: PositionShift = 0
     attending_layers: Annotated[
         str,
         Opt("Decoder layers that attend to the source, from 1, such as 2 or 1,3 (default all)."),

@@ -10,7 +10,6 @@ from nmtflex.config.base import MOST_UNITS, Kinds, Opt, Variant
 from nmtflex.config.transformer import (
     AttentionDropout,
     FfnDropout,
-    PositionShift,
     PreNorm,
     as_embedded,
     heads_fault,
@@ -89,7 +88,6 @@ class TransformerEncoderConfig(EncoderConfig):
     ] = 1024
     pre_norm: PreNorm = False
     ffn_dropout: FfnDropout = 0.0
-    position_shift: PositionShift = 0
     attention_dropout: AttentionDropout = 0.0
 
     @classmethod

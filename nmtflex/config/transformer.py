@@ -24,16 +24,6 @@ FfnDropout = Annotated[
     float,
     Opt("Dropout probability on the hidden units of feed-forward layers.", ge=0, lt=1),
 ]
-PositionShift = Annotated[
-    int,
-    Opt(
-        "In training, count the positions of each sentence from a random number of 0 to this one, "
-        "so that longer text than the training data has no new positions (Kiyono et al. 2021: "
-        "500).",
-        ge=0,
-        le=100_000,
-    ),
-]
 
 
 def as_embedded(name: str, values: Mapping[str, Any]) -> dict[str, Any]:

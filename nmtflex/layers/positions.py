@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nmtflex.ops.tensors import precise, upload
+from nmtflex.ops.tensors import precise
 
 KEPT = 1024  # positions whose encodings are kept on the CPU
 
@@ -33,18 +33,6 @@ def sinusoids(positions: Tensor, size: int, dtype: torch.dtype) -> Tensor:
     if positions.device.type == "cpu" and positions.numel() and int(positions.max()) < KEPT:
         return functional.embedding(positions, _table(size, dtype))
     return _sinusoids(positions, size, dtype)
-
-
-def random_shifts(count: int, most: int, device: torch.device) -> Tensor:
-    """Return where the positions of each sentence of a training batch begin [B], 0 to ``most``.
-
-    Kiyono et al. (2021), "SHAPE: Shifted Absolute Position Embedding for Transformers",
-    https://aclanthology.org/2021.emnlp-main.266, section 3: what a model learns then depends on
-    the distances of words alone.
-    """
-    if not most:
-        return torch.zeros(count, dtype=torch.long, device=device)
-    return upload(torch.randint(most + 1, (count,)), device)
 
 
 def _sinusoids(positions: Tensor, size: int, dtype: torch.dtype) -> Tensor:

@@ -91,7 +91,7 @@ def _build_encoder(config: ModelConfig, embedding: Embedding) -> Encoder:
             attention = SelfAttention(size, own.encoder_heads, own.attention_dropout)
             feed_forward = FeedForward(size, own.encoder_ffn, own.ffn_dropout)
             layers.append(EncoderLayer(size, attention, feed_forward, *around))
-        return TransformerEncoder(embedding, layers, *around, own.position_shift)
+        return TransformerEncoder(embedding, layers, *around)
     raise ValueError(f"no encoder for {own}")
 
 
@@ -146,8 +146,7 @@ def _build_layered(config: ModelConfig, own: LayeredDecoderConfig, sizes: Sizes)
         return DecoderLayer(size, mixer(), attention, feed_forward, *around)
 
     layers = [layer(number) for number in range(own.decoder_layers)]
-    around = own.pre_norm, config.dropout
-    return LayeredDecoder(layers, without, sizes.states, size, *around, own.position_shift)
+    return LayeredDecoder(layers, without, sizes.states, size, own.pre_norm, config.dropout)
 
 
 def _reused(config: ModelConfig, attention: Built, sizes: Sizes) -> Built | Reuse:

@@ -18,7 +18,7 @@ from nmtflex.attention.marking import unmarked
 from nmtflex.layers.dropout import Dropout
 from nmtflex.layers.feed_forward import FeedForward, Feeding
 from nmtflex.layers.linear import Linear
-from nmtflex.layers.positions import random_shifts, sinusoids
+from nmtflex.layers.positions import sinusoids
 from nmtflex.layers.residual import Residual
 from nmtflex.layers.self_attention import CausalSelfAttention
 from nmtflex.layers.ssru import Ssru
@@ -128,7 +128,6 @@ class LayeredDecoder(Decoder):
         size: D.
         pre_norm: Whether the layers normalise their inputs, so that the last sum needs a norm.
         dropout: Share of embeddings dropped in training.
-        position_shift: See ``random_shifts``; 0 in inference.
     """
 
     fast_layers: FastLayers | None = None  # for weights that will not change
@@ -141,13 +140,11 @@ class LayeredDecoder(Decoder):
         size: int,
         pre_norm: bool,
         dropout: float,
-        position_shift: int,
     ) -> None:
         super().__init__(size, size)
         self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(size) if pre_norm else None
         self.dropout = Dropout(dropout)
-        self.position_shift = position_shift
         self.without = without
         self.summary = None if without is None else Linear(summary_size, size)
         self.heads = max((part.heads for part in self._attentions()), default=1)
@@ -192,8 +189,7 @@ class LayeredDecoder(Decoder):
         )
         summary = None if self.summary is None else self.summary(source)
         first = source.new_zeros(len(source), self.size)
-        most = self.position_shift if self.training else 0
-        state: State = (random_shifts(len(source), most, source.device),)
+        state: State = (torch.zeros(len(source), dtype=torch.long, device=source.device),)
         caches = []
         for layer in self.all_layers():
             cache, own = layer.mixer.start(first)

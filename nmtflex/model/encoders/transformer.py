@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from nmtflex.layers.dropout import Dropout
 from nmtflex.layers.feed_forward import FeedForward, Feeding
-from nmtflex.layers.positions import random_shifts, sinusoids
+from nmtflex.layers.positions import sinusoids
 from nmtflex.layers.residual import Residual
 from nmtflex.layers.self_attention import Layout, SelfAttention
 from nmtflex.model.encoders.base import Encoded, Encoder
@@ -58,7 +58,6 @@ class TransformerEncoder(Encoder):
         layers: From the bottom.
         pre_norm: Whether the layers normalise their inputs, so that the last sum needs a norm.
         dropout: Share of embeddings dropped in training.
-        position_shift: See ``random_shifts``; 0 in inference.
     """
 
     fast_layers: Callable[[Tensor, Tensor], Tensor] | None = None  # for weights that do not change
@@ -69,13 +68,11 @@ class TransformerEncoder(Encoder):
         layers: Sequence[EncoderLayer],
         pre_norm: bool,
         dropout: float,
-        position_shift: int,
     ) -> None:
         super().__init__(embedding, embedding.embedding_dim)
         self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(self.size) if pre_norm else None
         self.dropout = Dropout(dropout)
-        self.position_shift = position_shift
 
     def forward(self, source: Tensor, lengths: Tensor) -> Encoded:
         """Read a batch; see ``Encoder.forward``."""
@@ -83,8 +80,7 @@ class TransformerEncoder(Encoder):
         inside = torch.arange(width) < lengths.cpu().unsqueeze(1)
         real, mask = upload(lengths, device), upload(inside, device)
         layout, tokens = Layout(sentences, width, None, None), source.flatten()
-        first = random_shifts(sentences, self.position_shift if self.training else 0, device)
-        positions = (first.unsqueeze(1) + torch.arange(width, device=device)).flatten()
+        positions = torch.arange(width, device=device).expand(sentences, -1).flatten()
         if not bool(inside.all()):
             places = upload(inside.flatten().nonzero().squeeze(1), device)
             layout = Layout(sentences, width, places, mask[:, None, None])
