@@ -9,10 +9,10 @@
 #
 #   CORPUS    iwslt14: German to English, tokenised and lower-cased, 8,000 joint BPE merges, the
 #             first 1,500 of the 7,283 validation pairs;
-#             kftt: English to Japanese, Moses and MeCab, 8,000 BPE merges a side, pairs of at most
-#             40 words
+#             kftt: English to Japanese, Moses and MeCab, 8,000 BPE merges a side, of the first
+#             70,000 pairs those of at most 30 words
 #   SEEDS     of the trainings (1)
-#   LENGTH    epochs of the first training (iwslt14 10, kftt 5)
+#   LENGTH    epochs of the first training (iwslt14 10, kftt 8)
 #   FURTHER   epochs of each mechanism (3)
 #   ALIGN     eflomal-align, for guided attention (none)
 #   ROUNDS    of the decoding benchmark of the first 1,000 test sentences (3)
@@ -31,9 +31,9 @@ case $CORPUS in
     ;;
   kftt)
     need {train,dev,test}.{en,ja}
-    length=5 tie=target sides=("en --tokenizer moses --lang en" "ja --tokenizer mecab")
+    length=8 tie=target sides=("en --tokenizer moses --lang en" "ja --tokenizer mecab")
     text=(--source-lang en --target-lang ja --valid "$DATA/dev" --source-tokenizer moses
-      --target-tokenizer mecab --bpe 8000 --max-length 40)
+      --target-tokenizer mecab --bpe 8000 --max-length 30 --max-pairs 70000)
     ;;
   *) stop "CORPUS is iwslt14 or kftt, not $CORPUS" ;;
 esac

@@ -266,8 +266,7 @@ def parts_of(sample):
 
 
 def test_links_of_words_that_are_split_otherwise_in_the_joined_line_are_counted(make, tmp_path):
-    # Moses splits the full stop from "etc." at the end of a line, but not inside one; in capitals it
-    # always does.
+    # Moses splits the full stop from "etc." at the end of a line only, and from "ETC." everywhere.
     links = tmp_path / "links"
     links.write_text("0-0 1-1 2-2\n0-0 2-2\n")
     corpus = make(
