@@ -48,7 +48,7 @@ class Corpus:
             raise DataError(f"{names}: empty; a corpus needs at least one line")
 
 
-def read_chunks(corpora: list[Corpus], most: int | None = None) -> Iterator[Lines]:
+def read_chunks(corpora: Sequence[Corpus], most: int | None = None) -> Iterator[Lines]:
     """Yield the pairs of several corpora, one after the other; see ``read_numbered``."""
     return (chunk for _, chunk in read_numbered(corpora, most))
 

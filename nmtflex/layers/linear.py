@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from nmtflex.ops.heap import rounded
-from nmtflex.ops.linear.products import times
+from nmtflex.ops.linear.products import product_in, times
 from nmtflex.ops.torch_private import graph_task
 from nmtflex.ops.vocabulary import room_for_logits
 
@@ -27,10 +27,12 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return [.., O] of [.., C]."""
-        if not torch.is_autocast_enabled(x.device.type):
+        kind = x.device.type
+        if not torch.is_autocast_enabled(kind):
             return super().forward(x)
-        rows = x.flatten(0, -2)
-        return super().forward(rounded(rows))[: len(rows)].view(*x.shape[:-1], self.out_features)
+        dtype = torch.get_autocast_dtype(kind)
+        rows = product_in(dtype, x.flatten(0, -2), self.weight, self.bias)
+        return rows.view(*x.shape[:-1], self.out_features)
 
 
 class Product(Linear):

@@ -6,37 +6,15 @@ heads.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from nmtflex.layers.linear import Product, glorot
-from nmtflex.ops.cache import Cache, attend
+from nmtflex.ops.cache import Cache
+from nmtflex.ops.cache import attend as attend_cached
+from nmtflex.ops.self_attention import Layout, attend
 
 State = tuple[Tensor, ...]
-
-
-class Layout(NamedTuple):
-    """Where the real tokens of a batch are; only these are computed outside of attention."""
-
-    sentences: int  # B
-    width: int  # S
-    places: Tensor | None  # [M] in the flattened [B, S]; None: there is no padding
-    mask: Tensor | None  # [B, 1, 1, S], True at real tokens; None: there is no padding
-
-    def spread(self, tokens: Tensor) -> Tensor:
-        """Lay tokens out with zeros at padding: [M, D] to [B, S, D]."""
-        if self.places is not None:
-            flat = tokens.new_zeros(self.sentences * self.width, tokens.shape[1])
-            tokens = flat.index_copy(0, self.places, tokens)
-        return tokens.view(self.sentences, self.width, -1)
-
-    def collect(self, laid_out: Tensor) -> Tensor:
-        """Undo ``spread``: [B, S, D] to [M, D]."""
-        flat = laid_out.flatten(0, 1)
-        return flat if self.places is None else flat.index_select(0, self.places)
 
 
 class SelfAttention(nn.Module):
@@ -61,22 +39,11 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
         """Attend within each sentence: [M, D] to [M, D]."""
-        together = layout.spread(_attended(self.inputs(x)))
-        q, k, v = (self._split(part) for part in together.chunk(3, dim=2))
-        return self.output(layout.collect(self._attend(q, k, v, layout.mask)))
+        return self._attend(x, layout)
 
-    def _split(self, x: Tensor) -> Tensor:
-        """Return the heads of [B, T, D] as [B, h, T, D / h]."""
-        return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
-
-    def _attend(
-        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:
-        """Return contexts [B, T, D] of queries [B, h, T, D / h], keys and values alike."""
+    def _attend(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
         dropout = self.dropout if self.training else 0.0
-        with torch.autocast(q.device.type, enabled=False):
-            found = functional.scaled_dot_product_attention(q, k, v, mask, dropout, causal)
-        return found.transpose(1, 2).flatten(2)
+        return self.output(attend(self.inputs(x), layout, self.heads, dropout, causal))
 
 
 class CausalSelfAttention(SelfAttention):
@@ -97,18 +64,8 @@ class CausalSelfAttention(SelfAttention):
         size = x.shape[1]
         q, keys_and_values = self.inputs(x).split((size, 2 * size), dim=1)
         places = torch.cat([state[0], cache.add(keys_and_values).unsqueeze(1)], dim=1)
-        return self.output(attend(q, cache.rows, places, self.heads)), (places,)
+        return self.output(attend_cached(q, cache.rows, places, self.heads)), (places,)
 
     def sequence(self, x: Tensor, state: State) -> Tensor:
         """Advance from the start by all steps: [B, T, D] to [B, T, D]."""
-        q, k, v = map(self._split, _attended(self.inputs(x)).chunk(3, dim=2))
-        return self.output(self._attend(q, k, v, causal=True))
-
-
-def _attended(projections: Tensor) -> Tensor:
-    """Return queries, keys and values in the format in which PyTorch attends fastest.
-
-    On a CPU its backward pass takes three to six times as long in bfloat16 as in float32.
-    """
-    slow = projections.dtype == torch.bfloat16 and projections.device.type == "cpu"
-    return projections.float() if slow else projections
+        return self._attend(x.flatten(0, 1), Layout.full(*x.shape[:2]), causal=True).view(x.shape)

@@ -12,6 +12,7 @@ import ctypes
 import os
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from nmtflex.ops.tensors import padded
@@ -20,11 +21,23 @@ ROWS = 64  # rows are rounded up to a multiple; fewer rows stay as they are
 PRIMITIVES = "64"  # that oneDNN keeps; a step of a model has some ten
 
 
-def rounded(rows: Tensor) -> Tensor:
-    """Add rows of zeros to [M, C] up to the next multiple of ``ROWS``, on the CPU."""
-    if len(rows) < ROWS or rows.device.type != "cpu":
-        return rows
-    return padded(rows, ROWS)
+def rounded(rows: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Add rows of zeros to [M, C] up to the next multiple of ``ROWS``, on the CPU.
+
+    Args:
+        rows: [M, C].
+        dtype: Format of the result, if it is another one.
+    """
+    dtype = dtype or rows.dtype
+    missing = -len(rows) % ROWS
+    if len(rows) < ROWS or not missing or rows.device.type != "cpu":
+        return rows.to(dtype)
+    if torch.is_grad_enabled() and rows.requires_grad:
+        return padded(rows, ROWS).to(dtype)
+    room = rows.new_empty(len(rows) + missing, *rows.shape[1:], dtype=dtype)
+    room[: len(rows)] = rows
+    room[len(rows) :] = 0
+    return room
 
 
 def keep_less() -> None:

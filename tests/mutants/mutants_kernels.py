@@ -15,12 +15,13 @@ SSRU, SSRU_LOOPS = "tests/unit/ops/test_ssru.py", "nmtflex/ops/recurrent/ssru_lo
 FUSED, HEADS = "tests/unit/model/test_fused_layers.py", "nmtflex/ops/linear/attend_stages.py"
 WHOLE, GROW_LOOPS = "tests/unit/decoding/test_fused_search.py", "nmtflex/ops/beam/grow_loops.py"
 ENCODE_LOOPS = "nmtflex/ops/linear/encode_loops.py"
+SELF, SELF_LOOPS = "tests/unit/ops/test_self_attention.py", "nmtflex/ops/self_attention/loops.py"
 SCANS, SCAN_LOOPS = "tests/unit/ops/test_scans.py", "nmtflex/ops/monotonic/loops.py"
 
 KERNELS = [
     Mutant(
         ENCODE_LOOPS,
-        "softmax(room.weights[k, :length])",
+        "softmax(room.weights[k, : len(sentence)])",
         "softmax(room.weights[k])",
         "the encoder attends to what fills the last tile",
         FUSED,
@@ -31,6 +32,27 @@ KERNELS = [
         "sentence = kept[first:last]",
         "the encoder attends to a thread's own part of a sentence",
         FUSED,
+    ),
+    Mutant(
+        SELF_LOOPS,
+        "return at + 1 - begin if how.causal else end - begin",
+        "return at - begin if how.causal and at > begin else end - begin",
+        "a step does not see itself",
+        SELF,
+    ),
+    Mutant(
+        SELF_LOOPS,
+        "_add(own.sums, seen, each, made, size + head * each)",
+        "_put(own.sums, seen, each, made, size + head * each)",
+        "a key's gradient is that of the last block of queries",
+        SELF,
+    ),
+    Mutant(
+        SELF_LOOPS,
+        "                        _drop(of_weights[:bound], low + k, head, how)\n",
+        "                        pass\n",
+        "the gradient of dropped weights passes",
+        SELF,
     ),
     Mutant(
         SCAN_LOOPS,

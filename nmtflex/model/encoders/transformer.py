@@ -12,8 +12,10 @@ from nmtflex.layers.dropout import Dropout
 from nmtflex.layers.feed_forward import FeedForward, Feeding
 from nmtflex.layers.positions import sinusoids
 from nmtflex.layers.residual import Residual
-from nmtflex.layers.self_attention import Layout, SelfAttention
+from nmtflex.layers.self_attention import SelfAttention
 from nmtflex.model.encoders.base import Encoded, Encoder
+from nmtflex.ops.heap import rounded
+from nmtflex.ops.self_attention import Layout
 from nmtflex.ops.tensors import upload
 
 
@@ -77,14 +79,11 @@ class TransformerEncoder(Encoder):
     def forward(self, source: Tensor, lengths: Tensor) -> Encoded:
         """Read a batch; see ``Encoder.forward``."""
         device, (sentences, width) = source.device, source.shape
-        inside = torch.arange(width) < lengths.cpu().unsqueeze(1)
-        real, mask = upload(lengths, device), upload(inside, device)
-        layout, tokens = Layout(sentences, width, None, None), source.flatten()
+        layout, real = Layout.of(lengths.cpu(), width, device), upload(lengths, device)
+        tokens = source.flatten()
         positions = torch.arange(width, device=device).expand(sentences, -1).flatten()
-        if not bool(inside.all()):
-            places = upload(inside.flatten().nonzero().squeeze(1), device)
-            layout = Layout(sentences, width, places, mask[:, None, None])
-            tokens, positions = tokens[places], positions[places]
+        if layout.places is not None:
+            tokens, positions = tokens[layout.places], positions[layout.places]
         x = self.embedding(tokens)
         x = self.dropout(x + sinusoids(positions, self.size, x.dtype))
         if self.fast_layers is not None:
@@ -92,7 +91,7 @@ class TransformerEncoder(Encoder):
         else:
             x = self._through(x, layout)
         states = layout.spread(x)
-        return Encoded(states, mask, real, states.sum(1) / real.unsqueeze(1))
+        return Encoded(states, layout.inside(device), real, states.sum(1) / real.unsqueeze(1))
 
     def all_layers(self) -> Sequence[EncoderLayer]:
         """Return the layers, from the bottom."""
@@ -100,6 +99,9 @@ class TransformerEncoder(Encoder):
 
     def _through(self, x: Tensor, layout: Layout) -> Tensor:
         """Return what the layers make of real tokens [M, H]."""
+        count = len(x)
+        if torch.is_autocast_enabled(x.device.type):
+            x = rounded(x)  # once for the products of all layers
         for layer in self.layers:
             x = layer(x, layout)
-        return x if self.norm is None else self.norm(x)
+        return (x if self.norm is None else self.norm(x))[:count]

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numba import prange
-from numpy.typing import NDArray
 
 from nmtflex.ops.arrays import Array, Whole
 from nmtflex.ops.compiled import SUMS, compiled, entry
 from nmtflex.ops.draws import drawn
-
-Bits = NDArray[np.uint16]
-_HALF, _LAST, _UPPER = np.uint32(0x7FFF), np.uint32(1), np.uint32(16)  # of a float32 that is cut
+from nmtflex.ops.halves import Bits, cut, widened
 
 
 @entry(parallel=True)
@@ -41,7 +38,7 @@ def _drop_share(x: Array, left: Array, p: float, seed: int, first: int, last: in
 
 @entry(parallel=True)
 def drop_bfloat16(x: Bits, left: Bits, p: float, seed: int, shares: Whole) -> None:
-    """Do what ``drop`` does, on the bits of bfloat16 numbers; rounds to the nearest, then even."""
+    """Do what ``drop`` does, on the bits of bfloat16 numbers."""
     for share in prange(shares.shape[0] - 1):
         _drop_bfloat16_share(x, left, p, seed, shares[share], shares[share + 1])
 
@@ -53,7 +50,4 @@ def _drop_bfloat16_share(x: Bits, left: Bits, p: float, seed: int, first: int, l
     scale, nothing = np.float32(1 / (1 - p)), np.float32(0)
     for i in range(first, last):
         factor = scale if drawn(np.uint32(i), low, high) >= least else nothing
-        value = np.uint32(np.uint32(x[i]) << _UPPER).view(np.float32)
-        bits = np.float32(value * factor).view(np.uint32)
-        # No NaN carries over: the bits that are cut are 0 in a NaN that comes from bfloat16.
-        left[i] = np.uint16((bits + _HALF + ((bits >> _UPPER) & _LAST)) >> _UPPER)
+        left[i] = cut(widened(x[i]) * factor)

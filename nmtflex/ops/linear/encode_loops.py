@@ -7,27 +7,15 @@ Legend: M tokens of B sentences, S of one, D units, h heads of E = D / h.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
 from numba import prange
 
 from nmtflex.ops.arrays import Array, Whole
 from nmtflex.ops.attend.loops import softmax
 from nmtflex.ops.compiled import SUMS, compiled, entry
 from nmtflex.ops.linear.attend_stages import Seen, Source
-from nmtflex.ops.linear.product_loops import COLUMNS, ROWS, single_tiles
+from nmtflex.ops.linear.product_loops import ROWS
 from nmtflex.ops.linear.stage_loops import Fixed, Moving, run_share
-
-
-class Attending(NamedTuple):
-    """What a head attends with; weights of products as tiles read them, in float32."""
-
-    queries: Array  # [ROWS, E]
-    keys: Array  # [tiles of positions, E, COLUMNS]
-    values: Array  # [tiles of units, S, COLUMNS]
-    weights: Array  # [ROWS, S and more]
-    contexts: Array  # [ROWS, E and more]
+from nmtflex.ops.self_attention.loops import lay_out, look, make_room, score
 
 
 @entry(parallel=True)
@@ -70,74 +58,16 @@ def _look_around(
     for b in range(len(begins) - 1):
         if begins[b] < high and begins[b + 1] > low:
             longest = max(longest, begins[b + 1] - begins[b])
-    room = _room(longest, contexts.shape[1] // heads, kept)
+    room = make_room(longest, contexts.shape[1] // heads, kept)
     for b in range(len(begins) - 1):
         first, last = max(begins[b], low), min(begins[b + 1], high)
         if first < last:
             sentence = kept[begins[b] : begins[b + 1]]
             for head in range(heads):
-                _lay_out(sentence, head, room)
+                lay_out(sentence, head, room)
                 for at in range(first, last, ROWS):
                     stop = min(at + ROWS, last)
-                    _attend(kept[at:stop], len(sentence), head, room, contexts[at:stop])
-
-
-@compiled(**SUMS)
-def _room(longest: int, each: int, like: Array) -> Attending:
-    """Return room for sentences of at most so many tokens; what is not written is 0."""
-    positions, units = _tiles(longest), _tiles(each)
-    return Attending(
-        np.empty((ROWS, each), like.dtype),
-        np.zeros((positions, each, COLUMNS), like.dtype),
-        np.zeros((units, longest, COLUMNS), like.dtype),
-        np.empty((ROWS, positions * COLUMNS), like.dtype),
-        np.empty((ROWS, units * COLUMNS), like.dtype),
-    )
-
-
-@compiled(**SUMS)
-def _tiles(count: int) -> int:
-    """Return how many tiles some columns take."""
-    return -(-count // COLUMNS)
-
-
-@compiled(**SUMS)
-def _lay_out(sentence: Array, head: int, room: Attending) -> None:
-    """Lay a head's keys and values of a sentence [S, 3 D] out as tiles."""
-    size, each = sentence.shape[1] // 3, room.queries.shape[1]
-    keys, values = size + head * each, 2 * size + head * each
-    for s in range(len(sentence)):
-        tile, column = s // COLUMNS, s % COLUMNS
-        for e in range(each):
-            room.keys[tile, e, column] = sentence[s, keys + e]
-    for tile in range(len(room.values)):
-        first = tile * COLUMNS
-        for s in range(len(sentence)):
-            for e in range(first, min(first + COLUMNS, each)):
-                room.values[tile, s, e - first] = sentence[s, values + e]
-
-
-@compiled(**SUMS)
-def _attend(rows: Array, length: int, head: int, room: Attending, contexts: Array) -> None:
-    """Attend from some tokens, rows [K, 3 D], with one head; its part of [K, D] is written."""
-    count, each = len(rows), room.queries.shape[1]
-    begin, scale = head * each, rows.dtype.type(1 / np.sqrt(each))
-    for k in range(count):
-        for e in range(each):
-            room.queries[k, e] = rows[k, begin + e] * scale
-    _multiply(room.queries, count, room.keys, each, _tiles(length), room.weights)
-    for k in range(count):
-        softmax(room.weights[k, :length])
-    _multiply(room.weights, count, room.values, length, len(room.values), room.contexts)
-    for k in range(count):
-        for e in range(each):
-            contexts[k, begin + e] = room.contexts[k, e]
-
-
-@compiled(**SUMS)
-def _multiply(rows: Array, count: int, columns: Array, width: int, tiles: int, made: Array) -> None:
-    """Multiply the first ``width`` numbers of rows by some tiles of columns."""
-    for tile in range(tiles):
-        entering = rows.ctypes.data, rows.strides[0], columns[tile].ctypes.data, width
-        leaving = made.ctypes.data + tile * COLUMNS * made.itemsize, made.strides[0]
-        single_tiles(count, entering, leaving)
+                    score(kept[at:stop], len(sentence), head, room)
+                    for k in range(stop - at):
+                        softmax(room.weights[k, : len(sentence)])
+                    look(len(sentence), head, room, contexts[at:stop])

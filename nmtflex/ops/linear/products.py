@@ -5,8 +5,13 @@ Legend: M rows, C units that come in, O units that go out.
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import Any
 
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from nmtflex.ops.heap import rounded
 from nmtflex.ops.torch_private import has_onednn, onednn_product
 
 
@@ -19,3 +24,38 @@ def times(x: Tensor, weight: Tensor) -> Tensor:
     if has_onednn(weight) and x.numel():
         return onednn_product(x.contiguous(), weight, None)
     return x @ weight.t()
+
+
+def product_in(dtype: torch.dtype, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Return x W^T + b in a number format of products, as autocast does: [M, C] to [M, O].
+
+    On the CPU rows are rounded up, as ``nmtflex.ops.heap`` explains. Here that takes no further
+    pass over the numbers: they are copied once, into the format of the products.
+    """
+    return _Product.apply(x, weight, bias, dtype)  # type: ignore[no-untyped-call]
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, dtype: torch.dtype
+    ) -> Tensor:
+        rows, columns = rounded(x, dtype), weight.to(dtype).t()
+        ctx.save_for_backward(rows, columns)
+        ctx.formats = x.dtype, weight.dtype
+        if bias is None:
+            return (rows @ columns)[: len(x)]
+        return torch.addmm(bias.to(dtype), rows, columns)[: len(x)]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        (rows, columns), (of_x, of_weight) = ctx.saved_tensors, ctx.formats
+        grads = rounded(grad, rows.dtype)
+        needs = ctx.needs_input_grad
+        return (
+            (grads @ columns.t())[: len(grad)].to(of_x) if needs[0] else None,
+            (grads.t() @ rows).to(of_weight) if needs[1] else None,
+            grad.sum(0, dtype=of_weight) if needs[2] else None,
+            None,
+        )

@@ -24,19 +24,19 @@ def room_for_logits(like: Tensor, rows: int, words: int) -> Tensor:
 
 def cross_entropy_rows(
     logits: Tensor, bias: Tensor, references: Tensor, smoothing: float, gradient: bool
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return sums of the cross-entropy of rows of logits, in nats.
 
     Args:
-        logits: [M, V] without the bias, in the bias's format; overwritten, if asked for by the
-            gradient of the smoothed sum.
-        bias: [V].
+        logits: [M, V] without the bias, in the bias's format or in bfloat16; overwritten, if asked
+            for by the gradient of the smoothed sum.
+        bias: [V], float32 at least.
         references: [M] word numbers.
         smoothing: e; the target is 1 - e at the reference plus e / V at each word.
         gradient: Whether the gradient is wanted.
 
     Returns:
-        The smoothed sum [] and the plain one [].
+        The smoothed sum [], the plain one [], and the gradient of the bias [V] if asked for.
     """
     chosen = implementation("vocabulary", logits.device)
     return chosen.cross_entropy_rows(logits, bias, references, smoothing, gradient)

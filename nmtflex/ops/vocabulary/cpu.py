@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmtflex.ops.threads import run_rows
+from nmtflex.ops.threads import most_threads, run_rows
 from nmtflex.ops.vocabulary import loops
 
 UNITS = 4  # of a key, that take no longer than a logit
@@ -16,13 +16,17 @@ UNITS = 4  # of a key, that take no longer than a logit
 
 def cross_entropy_rows(
     logits: Tensor, bias: Tensor, references: Tensor, smoothing: float, gradient: bool
-) -> tuple[Tensor, Tensor]:
-    """Return both sums; see ``nmtflex.ops.vocabulary``."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return both sums, and the gradient of the bias; see ``nmtflex.ops.vocabulary``."""
     sums = np.empty((len(logits), 2))
+    of_bias = torch.zeros(most_threads(), len(bias), dtype=bias.dtype)
+    loop = loops.cross_entropy
+    if logits.dtype == torch.bfloat16:
+        loop, logits = loops.cross_entropy_bfloat16, logits.view(torch.uint16)
     arrays = bias.numpy(), references.numpy()
-    _run(loops.cross_entropy, logits, *arrays, smoothing, gradient, sums)
+    _run(loop, logits, *arrays, smoothing, gradient, sums, of_bias.numpy())
     smoothed, plain = torch.from_numpy(sums).sum(0).to(bias.dtype)
-    return smoothed, plain
+    return smoothed, plain, of_bias.sum(0)
 
 
 def best_words(

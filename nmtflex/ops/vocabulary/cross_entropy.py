@@ -18,7 +18,7 @@ from nmtflex.ops.linear.products import times
 from nmtflex.ops.tensors import padded
 from nmtflex.ops.vocabulary import ALIGNED, cross_entropy_rows
 
-CHUNK = 1 << 21  # logits at once: 8 MB in float32
+CHUNK = 1 << 22  # logits at once: 16 MB in float32
 LEAST_ROWS = 256  # tokens at once; fewer make slow products
 
 
@@ -64,7 +64,7 @@ class _CrossEntropy(torch.autograd.Function):
         if gradients:
             ctx.save_for_backward(
                 batch.grad_hidden[: len(hidden)].to(hidden.dtype),
-                batch.grad_weight.to(weight.dtype),
+                batch.grad_weight[: len(weight)].to(weight.dtype),
                 batch.grad_bias,
             )
         ctx.mark_non_differentiable(batch.plain)
@@ -87,7 +87,7 @@ class _Batch:
     """
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
-        self.hidden, self.weight, self.bias = rounded(hidden), weight, bias
+        self.hidden, self.weight, self.bias = rounded(hidden), padded(weight, ALIGNED), bias
         self.smoothed, self.plain = bias.new_zeros(()), bias.new_zeros(())
 
     def make_room(self) -> None:
@@ -98,28 +98,26 @@ class _Batch:
 
     def chunks(self) -> list[slice]:
         """Split the M tokens."""
-        words = len(self.weight)
-        rows = max(LEAST_ROWS, CHUNK // words // ROWS * ROWS)
-        self.aligned = padded(self.weight, ALIGNED)
+        rows = max(LEAST_ROWS, CHUNK // len(self.weight) // ROWS * ROWS)
         return [slice(first, first + rows) for first in range(0, len(self.hidden), rows)]
 
     def add(self, rows: slice, references: Tensor, smoothing: float, gradients: bool) -> None:
-        """Add the tokens ``rows``, whose words are ``references``; the last rows may have none."""
-        hidden = self.hidden[rows]
-        logits = times(hidden, self.aligned)[:, : len(self.weight)].to(self.bias.dtype)
-        count = len(references)
-        smoothed, plain = cross_entropy_rows(
-            logits[:count], self.bias, references, smoothing, gradients
-        )
+        """Add the tokens ``rows``, whose words are ``references``; the last rows may have none.
+
+        Logits beyond V are 0, as their weights are, and remain 0 as gradients.
+        """
+        hidden, count = self.hidden[rows], len(references)
+        logits = times(hidden, self.weight)
+        given = logits[:count, : len(self.bias)], self.bias, references, smoothing, gradients
+        smoothed, plain, of_bias = cross_entropy_rows(*given)
         self.smoothed += smoothed
         self.plain += plain
         if not gradients:
             return
         logits[count:] = 0
-        self.grad_bias += logits.sum(0)
-        grads = logits.to(hidden.dtype)
-        torch.mm(grads, self.weight, out=self.grad_hidden[rows])
-        if grads.dtype == self.grad_weight.dtype:
-            self.grad_weight.addmm_(grads.t(), hidden)
+        self.grad_bias += of_bias
+        torch.mm(logits, self.weight, out=self.grad_hidden[rows])
+        if logits.dtype == self.grad_weight.dtype:
+            self.grad_weight.addmm_(logits.t(), hidden)
         else:
-            self.grad_weight += grads.t() @ hidden
+            self.grad_weight += logits.t() @ hidden

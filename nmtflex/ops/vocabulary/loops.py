@@ -15,6 +15,7 @@ from numba import prange
 from nmtflex.ops.arrays import Array, Whole
 from nmtflex.ops.compiled import SUMS, compiled, entry
 from nmtflex.ops.elementary import exp
+from nmtflex.ops.halves import Bits, cut, widened
 
 LANES = 16  # numbers in a vector
 BLOCK = 4 * LANES  # words whose greatest logit is found before its place
@@ -28,6 +29,7 @@ def cross_entropy(
     smoothing: float,
     gradient: bool,
     sums: Array,
+    of_bias: Array,
     shares: Whole,
 ) -> None:
     """Compute the cross-entropy of each row, and turn its logits into their gradient.
@@ -39,48 +41,82 @@ def cross_entropy(
         smoothing: Probability that is spread evenly over V.
         gradient: Whether the gradient is wanted.
         sums: [M, 2], becomes the smoothed and the plain cross-entropy.
+        of_bias: [threads, V], to which each thread adds the gradients of its rows.
         shares: Where the rows of each thread begin and end.
     """
     for share in prange(shares.shape[0] - 1):
-        _cross_entropy_rows(
-            logits, bias, references, smoothing, gradient, sums, shares[share], shares[share + 1]
-        )
+        lanes = np.empty(LANES, logits.dtype)
+        for row in range(shares[share], shares[share + 1]):
+            scores = logits[row][: bias.shape[0]]
+            _score_row(scores, bias, references[row], smoothing, gradient, lanes, sums[row])
+            if gradient:
+                _add(scores, of_bias[share])
 
 
-@compiled(**SUMS)
-def _cross_entropy_rows(
-    logits: Array,
+@entry(parallel=True)
+def cross_entropy_bfloat16(
+    logits: Bits,
     bias: Array,
     references: Whole,
     smoothing: float,
     gradient: bool,
     sums: Array,
-    first: int,
-    last: int,
+    of_bias: Array,
+    shares: Whole,
 ) -> None:
-    lanes = np.empty(LANES, logits.dtype)
-    for row in range(first, last):
-        scores = logits[row][: bias.shape[0]]
+    """Do what ``cross_entropy`` does on the bits of bfloat16 logits, computing in bias's format.
+
+    Unlike there, logits are kept if no gradient is wanted.
+    """
+    for share in prange(shares.shape[0] - 1):
+        lanes, scores = np.empty(LANES, bias.dtype), np.empty(bias.shape[0], bias.dtype)
+        for row in range(shares[share], shares[share + 1]):
+            for j in range(bias.shape[0]):
+                scores[j] = widened(logits[row, j])
+            _score_row(scores, bias, references[row], smoothing, gradient, lanes, sums[row])
+            if gradient:
+                _add(scores, of_bias[share])
+                for j in range(bias.shape[0]):
+                    logits[row, j] = cut(scores[j])
+
+
+@compiled(**SUMS)
+def _score_row(
+    scores: Array,
+    bias: Array,
+    reference: int,
+    smoothing: float,
+    gradient: bool,
+    lanes: Array,
+    sums: Array,
+) -> None:
+    """Compute the cross-entropy of a row, and turn its logits into their gradient."""
+    for j in range(scores.shape[0]):
+        scores[j] += bias[j]
+    greatest = _greatest(scores, lanes)
+    wanted = np.float64(scores[reference])
+    mean = 0.0
+    if smoothing:
+        mean = np.float64(_sum(scores)) / scores.shape[0]
+    total = scores.dtype.type(0)
+    for j in range(scores.shape[0]):
+        scores[j] = exp(scores[j] - greatest)
+        total += scores[j]
+    log_total = np.float64(greatest) + math.log(np.float64(total))
+    sums[1] = log_total - wanted
+    sums[0] = (1 - smoothing) * (log_total - wanted) + smoothing * (log_total - mean)
+    if gradient:
+        spread = scores.dtype.type(smoothing / scores.shape[0])
+        scale = scores.dtype.type(1) / total
         for j in range(scores.shape[0]):
-            scores[j] += bias[j]
-        greatest = _greatest(scores, lanes)
-        wanted = np.float64(scores[references[row]])
-        mean = 0.0
-        if smoothing:
-            mean = np.float64(_sum(scores)) / scores.shape[0]
-        total = scores.dtype.type(0)
-        for j in range(scores.shape[0]):
-            scores[j] = exp(scores[j] - greatest)
-            total += scores[j]
-        log_total = np.float64(greatest) + math.log(np.float64(total))
-        sums[row, 1] = log_total - wanted
-        sums[row, 0] = (1 - smoothing) * (log_total - wanted) + smoothing * (log_total - mean)
-        if gradient:
-            spread = scores.dtype.type(smoothing / scores.shape[0])
-            scale = scores.dtype.type(1) / total
-            for j in range(scores.shape[0]):
-                scores[j] = scores[j] * scale - spread
-            scores[references[row]] -= scores.dtype.type(1 - smoothing)
+            scores[j] = scores[j] * scale - spread
+        scores[reference] -= scores.dtype.type(1 - smoothing)
+
+
+@compiled(**SUMS)
+def _add(row: Array, total: Array) -> None:
+    for j in range(row.shape[0]):
+        total[j] += row[j]
 
 
 @compiled(**SUMS)

@@ -12,21 +12,23 @@ from nmtflex.ops.vocabulary.ranking import best
 
 def cross_entropy_rows(
     logits: Tensor, bias: Tensor, references: Tensor, smoothing: float, gradient: bool
-) -> tuple[Tensor, Tensor]:
-    """Return both sums; see ``nmtflex.ops.vocabulary``."""
-    logits.add_(bias)
-    total = logits.logsumexp(1, keepdim=True)
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return both sums, and the gradient of the bias; see ``nmtflex.ops.vocabulary``."""
+    scores = logits + bias
+    total = scores.logsumexp(1, keepdim=True)
     wanted = references.unsqueeze(1)
-    plain = (total - logits.gather(1, wanted)).sum()
+    plain = (total - scores.gather(1, wanted)).sum()
     smoothed = (1 - smoothing) * plain
     if smoothing:
-        smoothed = smoothed + smoothing * (total.squeeze(1) - logits.mean(1)).sum()
-    if gradient:
-        logits.sub_(total).exp_()  # softmax - target
-        if smoothing:
-            logits.sub_(smoothing / logits.shape[1])
-        logits.scatter_add_(1, wanted, torch.full_like(total, smoothing - 1))
-    return smoothed, plain
+        smoothed = smoothed + smoothing * (total.squeeze(1) - scores.mean(1)).sum()
+    if not gradient:
+        return smoothed, plain, torch.zeros_like(bias)
+    scores.sub_(total).exp_()  # softmax - target
+    if smoothing:
+        scores.sub_(smoothing / scores.shape[1])
+    scores.scatter_add_(1, wanted, torch.full_like(total, smoothing - 1))
+    logits.copy_(scores)
+    return smoothed, plain, scores.sum(0)
 
 
 def best_words(

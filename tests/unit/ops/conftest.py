@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -23,3 +24,12 @@ def triton_device(monkeypatch: pytest.MonkeyPatch) -> str:
         pytest.skip("Triton is not installed")
     monkeypatch.setenv("NMTFLEX_KERNELS", "triton")
     return "cuda" if HAS_GPU else "cpu"
+
+
+@pytest.fixture
+def with_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Let loops use some threads, also for few numbers."""
+    before = torch.get_num_threads()
+    monkeypatch.setattr("nmtflex.ops.threads.GRAIN", 1)
+    yield torch.set_num_threads
+    torch.set_num_threads(before)

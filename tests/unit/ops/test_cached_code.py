@@ -11,6 +11,7 @@ import hashlib, torch
 from nmtflex.layers.dropout import Dropout
 from nmtflex.ops import sequence
 from nmtflex.ops.recurrent import lstm, ssru
+from nmtflex.ops.self_attention import Layout, attend
 from nmtflex.ops.vocabulary import cross_entropy_rows
 torch.manual_seed(0)
 product, summand, c = (torch.randn(5, width).requires_grad_() for width in (24, 24, 6))
@@ -20,6 +21,9 @@ gates, candidates = (torch.randn(3, 5, 33).requires_grad_() for _ in range(2))
 walked = ssru(gates, candidates, torch.randn(3, 33))
 parts += [walked, *torch.autograd.grad((walked**2).sum(), (gates, candidates))]
 parts.append(Dropout(0.3)(torch.randn(50, 70)))
+projections = torch.randn(9, 24).requires_grad_()
+attended = attend(projections, Layout.of(torch.tensor([5, 4]), 5, projections.device), 2, 0.1)
+parts += [attended, *torch.autograd.grad((attended**2).sum(), projections)]
 logits = torch.randn(9, 77)
 parts += [*cross_entropy_rows(logits, torch.randn(77), torch.arange(9), 0.1, True), logits]
 query, keys, v = (torch.randn(*size).requires_grad_() for size in ((2, 5, 9), (2, 7, 9), (9,)))

@@ -22,6 +22,13 @@ def test_rows_of_zeros_are_added(rows, expected):
     assert not found[rows:].any()
 
 
+def test_rows_of_another_format_are_rounded_up_too():
+    x = torch.randn(65, 3)
+    found = heap.rounded(x, torch.bfloat16)
+    assert torch.equal(found[:65], x.bfloat16())
+    assert not found[65:].any()
+
+
 @pytest.mark.parametrize("shape", [(70, 6), (5, 17, 6), (0, 6)])
 def test_a_linear_layer_in_bfloat16_is_what_it_is_without_rounding(shape):
     torch.manual_seed(1)

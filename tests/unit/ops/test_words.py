@@ -37,12 +37,30 @@ def test_cross_entropy_and_its_gradient_equal_torch(kernels, dtype, words, smoot
     )
     expected.backward()
     logits = room_for_logits(plain, 7, words).copy_(plain.detach())
-    smoothed, unsmoothed = cross_entropy_rows(logits, bias, references, smoothing, gradient=True)
+    smoothed, unsmoothed, of_bias = cross_entropy_rows(logits, bias, references, smoothing, True)
     close = {"rtol": 10 * EXACT[dtype], "atol": EXACT[dtype]}
     torch.testing.assert_close(smoothed, expected.detach(), **close)
     wanted = functional.cross_entropy(plain.detach() + bias, references, reduction="sum")
     torch.testing.assert_close(unsmoothed, wanted, **close)
     torch.testing.assert_close(logits, plain.grad, **close)
+    torch.testing.assert_close(of_bias, plain.grad.sum(0), **close)
+
+
+@BOTH
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_cross_entropy_of_bfloat16_logits_is_computed_in_float32(
+    kernels, threads, with_threads
+):
+    with_threads(threads)
+    torch.manual_seed(4)
+    logits = room_for_logits(torch.empty(0, dtype=torch.bfloat16), 9, 77)
+    logits.copy_(3 * torch.randn(9, 77))
+    bias, references, same = torch.randn(77), torch.randint(77, (9,)), logits.float()
+    wanted = cross_entropy_rows(same, bias, references, 0.1, True)
+    found = cross_entropy_rows(logits, bias, references, 0.1, True)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other)
+    assert torch.equal(logits, same.bfloat16())
 
 
 @pytest.mark.parametrize(("words", "rows"), [(1, 16), (16, 16), (17, 32), (4906, 4912)])
@@ -64,7 +82,7 @@ def test_a_single_row_of_padded_bfloat16(kernels):
     expected = functional.cross_entropy(logits + bias, reference)
     values, words = best_words(logits.clone(), bias, 21)
     assert words.tolist() == (logits + bias).sort(descending=True).indices.tolist()
-    smoothed, _ = cross_entropy_rows(logits, bias, reference, 0.0, gradient=False)
+    smoothed, *_ = cross_entropy_rows(logits, bias, reference, 0.0, gradient=False)
     torch.testing.assert_close(smoothed, expected)
     torch.testing.assert_close(values.exp().sum(), torch.tensor(1.0))
 
