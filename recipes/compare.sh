@@ -4,7 +4,8 @@
 #
 #   recipes/compare.sh                                             # the copy task
 #   DATA=path/to/small_parallel_enja CORPUS=enja recipes/compare.sh
-#   DATA=path/to/kftt CORPUS=kftt DECODER=luong recipes/compare.sh
+#   DATA=path/to/small_parallel_enja CORPUS=enja MODELS=backbones recipes/compare.sh
+#   DATA=path/to/kftt CORPUS=kftt MODELS=luong recipes/compare.sh
 #   DATA=path/to/iwslt14 CORPUS=iwslt14 SCALE=small recipes/compare.sh
 #
 #   CORPUS    copy: sequences of up to 50 of 20 symbols, made by the program;
@@ -12,17 +13,19 @@
 #             kftt: English to Japanese, Moses and MeCab, 8,000 BPE merges a side, of the first
 #             100,000 pairs those of at most 22 words;
 #             iwslt14: German to English, tokenised and lower-cased, 8,000 joint BPE merges
-#   DECODER   ssru, under a transformer encoder, or luong, under an LSTM encoder
+#   MODELS    ssru: SSRU layers, under a transformer encoder; luong: LSTMs;
+#             backbones (enja alone): encoders and decoders under global attention, and the
+#             mechanisms of the papers in the first of these
 #
-# compare/CORPUS-DECODER.toml has the sizes and the entries; copy it to change them. DATA holds the
+# compare/CORPUS-MODELS.toml has the sizes and the entries; copy it to change them. DATA holds the
 # files that small_parallel_en_ja.sh, kftt_en_ja.sh and iwslt14_de_en.sh name. Small: the first
 # 10,000 pairs, 200 updates a training, which shows that all works and not what is better.
 source "$(dirname "$0")/common.sh"
-CORPUS=${CORPUS:-copy} DECODER=${DECODER:-ssru}
-file=$RECIPES/compare/$CORPUS-$DECODER.toml
-case $DECODER in
-  ssru | luong) ;;
-  *) stop "DECODER is ssru or luong, not $DECODER" ;;
+CORPUS=${CORPUS:-copy} MODELS=${MODELS:-ssru}
+file=$RECIPES/compare/$CORPUS-$MODELS.toml
+case $CORPUS-$MODELS in
+  *-ssru | *-luong | enja-backbones) ;;
+  *) stop "MODELS is ssru, luong or, of the corpus enja, backbones; not $MODELS" ;;
 esac
 pairs=0 # all
 case $CORPUS in
@@ -55,4 +58,4 @@ prepare compare-$CORPUS.prepared --train "$DATA/train" --test "$DATA/test" --max
   "${text[@]}"
 # It resumes by itself.
 $NMTFLEX compare "$file" --data "$OUT/compare-$CORPUS.prepared" \
-  --out "$OUT/compare-$CORPUS-$DECODER" ${UPDATES:+--updates "$UPDATES"}
+  --out "$OUT/compare-$CORPUS-$MODELS" ${UPDATES:+--updates "$UPDATES"}

@@ -22,6 +22,7 @@
 # the first 10,000 pairs, 64 units, three epochs and one for each mechanism.
 source "$(dirname "$0")/common.sh"
 CORPUS=${CORPUS:-iwslt14} SEEDS=${SEEDS:-1} ROUNDS=${ROUNDS:-3}
+pairs=0 # all
 case $CORPUS in
   iwslt14)
     need {train,valid,test}.{de,en}
@@ -33,13 +34,13 @@ case $CORPUS in
     need {train,dev,test}.{en,ja}
     length=8 tie=target sides=("en --tokenizer moses --lang en" "ja --tokenizer mecab")
     text=(--source-lang en --target-lang ja --valid "$DATA/dev" --source-tokenizer moses
-      --target-tokenizer mecab --bpe 8000 --max-length 30 --max-pairs 70000)
+      --target-tokenizer mecab --bpe 8000 --max-length 30)
+    pairs=70000
     ;;
   *) stop "CORPUS is iwslt14 or kftt, not $CORPUS" ;;
 esac
 if small; then
-  units=64 length=3 further=1 taus=1,4,inf
-  text+=(--max-pairs 10000)
+  units=64 length=3 further=1 taus=1,4,inf pairs=10000
   sizes="small: first 10,000 pairs, 64 units, 3 epochs and 1"
 else
   units=256 length=${LENGTH:-$length} further=${FURTHER:-3}
@@ -52,7 +53,8 @@ if [ -n "$ALIGN" ]; then
   text+=(--guided-alignment "$OUT/train.links") guided=(--guided-weight 0.5)
 fi
 
-prepare $name.prepared --train "$DATA/train" --test "$DATA/test" "${text[@]}"
+prepare $name.prepared --train "$DATA/train" --test "$DATA/test" --max-pairs $pairs \
+  "${text[@]}"
 
 # names WHAT: the scores of every seed.
 names() {

@@ -26,7 +26,7 @@ esac
 
 
 def test_each_corpus_has_a_file_for_each_decoder():
-    assert {path.stem for path in FILES} == {
+    assert {path.stem for path in FILES} == {"enja-backbones"} | {
         f"{corpus}-{decoder}" for corpus in CORPORA for decoder in ("ssru", "luong")
     }
 
@@ -35,10 +35,16 @@ def test_each_corpus_has_a_file_for_each_decoder():
 def test_the_program_takes_every_file(path, command_line):
     for flags in ((), ("--updates", 20)):
         outcome = command_line("compare", path, "--dry-run", *flags)
-        assert (outcome.code, outcome.err) == (0, "")
+        assert outcome.code == 0
         commands = [shlex.split(line)[1:] for line in outcome.out.splitlines()[:-1]]
-        decoder = path.stem.split("-")[1]
-        assert all(decoder in words for words in commands if words[0] == "train")
+        trainings = [words for words in commands if words[0] == "train"]
+        decoders = [words[words.index("--decoder") + 1] for words in trainings]
+        models = path.stem.split("-")[1]
+        if models == "backbones":
+            assert set(decoders) == {"luong", "ssru", "transformer"}
+        else:
+            assert set(decoders) == {models}
+            assert outcome.err == ""
 
 
 @pytest.fixture
@@ -63,7 +69,7 @@ def log_of(tmp_path, bash):
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_a_corpus_is_prepared_and_compared(corpus, log_of, tmp_path):
     out = tmp_path / "out"
-    *_, prepared, compared = log_of(CORPUS=corpus, DECODER="luong")
+    *_, prepared, compared = log_of(CORPUS=corpus, MODELS="luong")
     assert prepared.startswith(f"preprocess --out {out}/compare-{corpus}.prepared --train ")
     assert compared == (
         f"compare {FOLDER}/compare/{corpus}-luong.toml --data {out}/compare-{corpus}.prepared "
@@ -82,7 +88,8 @@ def test_the_small_size_is_a_trial(log_of):
     ("settings", "message"),
     [
         ({"CORPUS": "wmt"}, "CORPUS is copy, enja, kftt or iwslt14, not wmt"),
-        ({"DECODER": "gru"}, "DECODER is ssru or luong, not gru"),
+        ({"MODELS": "gru"}, "MODELS is ssru, luong or, of the corpus enja, backbones; not gru"),
+        ({"MODELS": "backbones"}, "MODELS is ssru, luong or, of the corpus enja, backbones; not"),
         ({"CORPUS": "enja"}, "set DATA to the folder of the corpus"),
     ],
 )

@@ -14,6 +14,7 @@ from nmtflex.config import ModelConfig
 from nmtflex.layers.residual import Residual
 from nmtflex.model.build import build_model
 from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.ops import self_attention
 
 LENGTHS = torch.tensor([4, 1, 7, 7])
 SOURCE = torch.randint(4, 20, (4, 7), generator=torch.Generator().manual_seed(3))
@@ -62,13 +63,12 @@ def test_every_parameter_gets_a_gradient_in_training(decoder, autocast):
 def test_each_share_is_dropped_in_its_own_places(option, monkeypatch):
     """On embeddings with positions and sublayers; on hidden units; on weights of self-attention."""
     shares = []
-    true_attention = nn.functional.scaled_dot_product_attention
 
-    def attend(q, k, v, mask, dropout, causal):
+    def attend(projections, layout, heads, dropout, causal):
         shares.append(dropout)
-        return true_attention(q, k, v, mask, dropout, causal)
+        return self_attention.attend(projections, layout, heads, dropout, causal)
 
-    monkeypatch.setattr(nn.functional, "scaled_dot_product_attention", attend)
+    monkeypatch.setattr("nmtflex.layers.self_attention.attend", attend)
     only = {"dropout": 0.0, "ffn_dropout": 0.0, "attention_dropout": 0.0, option: 0.3}
     model = build(decoder="transformer", **only).train()
     places, dropped = {}, {}
