@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from nmtflex.ops.heap import rounded
-from nmtflex.ops.linear.products import product_in, times
+from nmtflex.ops.linear.products import rounded_product, times
 from nmtflex.ops.torch_private import graph_task
 from nmtflex.ops.vocabulary import room_for_logits
 
@@ -27,11 +27,10 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return [.., O] of [.., C]."""
-        kind = x.device.type
-        if not torch.is_autocast_enabled(kind):
+        if x.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
             return super().forward(x)
-        dtype = torch.get_autocast_dtype(kind)
-        rows = product_in(dtype, x.flatten(0, -2), self.weight, self.bias)
+        dtype = torch.get_autocast_dtype("cpu")
+        rows = rounded_product(x.flatten(0, -2), self.weight, self.bias, dtype)
         return rows.view(*x.shape[:-1], self.out_features)
 
 

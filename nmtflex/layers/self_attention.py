@@ -37,11 +37,8 @@ class SelfAttention(nn.Module):
         self.heads = heads
         self.dropout = dropout
 
-    def forward(self, x: Tensor, layout: Layout) -> Tensor:
-        """Attend within each sentence: [M, D] to [M, D]."""
-        return self._attend(x, layout)
-
-    def _attend(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
+    def forward(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
+        """Attend within each sentence, if causal not to later tokens: [M, D] to [M, D]."""
         dropout = self.dropout if self.training else 0.0
         return self.output(attend(self.inputs(x), layout, self.heads, dropout, causal))
 
@@ -68,4 +65,4 @@ class CausalSelfAttention(SelfAttention):
 
     def sequence(self, x: Tensor, state: State) -> Tensor:
         """Advance from the start by all steps: [B, T, D] to [B, T, D]."""
-        return self._attend(x.flatten(0, 1), Layout.full(*x.shape[:2]), causal=True).view(x.shape)
+        return self(x.flatten(0, 1), Layout.full(*x.shape[:2]), causal=True).view(x.shape)

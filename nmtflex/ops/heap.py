@@ -15,8 +15,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from nmtflex.ops.tensors import padded
-
 ROWS = 64  # rows are rounded up to a multiple; fewer rows stay as they are
 PRIMITIVES = "64"  # that oneDNN keeps; a step of a model has some ten
 
@@ -32,8 +30,6 @@ def rounded(rows: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     missing = -len(rows) % ROWS
     if len(rows) < ROWS or not missing or rows.device.type != "cpu":
         return rows.to(dtype)
-    if torch.is_grad_enabled() and rows.requires_grad:
-        return padded(rows, ROWS).to(dtype)
     room = rows.new_empty(len(rows) + missing, *rows.shape[1:], dtype=dtype)
     room[: len(rows)] = rows
     room[len(rows) :] = 0

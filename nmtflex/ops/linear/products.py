@@ -26,16 +26,22 @@ def times(x: Tensor, weight: Tensor) -> Tensor:
     return x @ weight.t()
 
 
-def product_in(dtype: torch.dtype, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Return x W^T + b in a number format of products, as autocast does: [M, C] to [M, O].
+def rounded_product(x: Tensor, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Return x W^T + b as autocast does on the CPU, with rounded numbers of rows.
 
-    On the CPU rows are rounded up, as ``nmtflex.ops.heap`` explains. Here that takes no further
-    pass over the numbers: they are copied once, into the format of the products.
+    ``nmtflex.ops.heap`` says why rows are rounded up. Autocast alone would copy x twice, into more
+    rows and into the other format, and fill the gradient of the new rows with zeros.
+
+    Args:
+        x: [M, C].
+        weight: [O, C].
+        bias: [O] or None.
+        dtype: Format of the product, and of the result [M, O].
     """
-    return _Product.apply(x, weight, bias, dtype)  # type: ignore[no-untyped-call]
+    return _RoundedProduct.apply(x, weight, bias, dtype)  # type: ignore[no-untyped-call]
 
 
-class _Product(torch.autograd.Function):
+class _RoundedProduct(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, dtype: torch.dtype
