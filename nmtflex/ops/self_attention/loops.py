@@ -70,21 +70,35 @@ def attend(
     """
     for share in prange(shares.shape[0] - 1):
         first, last = shares[share], shares[share + 1]
-        room = make_room(_longest(begins, first, last, how), contexts.shape[1] // how.heads, sums)
-        for at in range(first, last):
-            begin, end, head = begins[at // how.heads], begins[at // how.heads + 1], at % how.heads
-            lay_out(projections[begin:end], head, room)
-            for low in range(begin, end, ROWS):
-                high = min(low + ROWS, end)
-                rows, seen = projections[low:high], _seen(high, begin, end, how)
-                score(rows, seen, head, room)
-                for k in range(high - low):
-                    weights, bound = room.weights[k], _bound(low + k, begin, end, how)
-                    sums[low + k, head] = softmax(weights[:bound])
-                    _fill(weights, bound, seen)
-                    if how.dropout:
-                        _drop(weights[:bound], low + k, head, how)
-                look(seen, head, room, contexts[low:high])
+        _attend_share(projections, contexts, sums, begins, how, first, last)
+
+
+@compiled(**SUMS)
+def _attend_share(
+    projections: Array,
+    contexts: Array,
+    sums: Array,
+    begins: Whole,
+    how: How,
+    first: int,
+    last: int,
+) -> None:
+    """Attend with the heads of a thread."""
+    room = make_room(_longest(begins, first, last, how), contexts.shape[1] // how.heads, sums)
+    for at in range(first, last):
+        begin, end, head = begins[at // how.heads], begins[at // how.heads + 1], at % how.heads
+        lay_out(projections[begin:end], head, room)
+        for low in range(begin, end, ROWS):
+            high = min(low + ROWS, end)
+            seen = _bound(high - 1, begin, end, how)
+            score(projections[low:high], seen, head, room)
+            for k in range(high - low):
+                weights, bound = room.weights[k], _bound(low + k, begin, end, how)
+                sums[low + k, head] = softmax(weights[:bound])
+                if how.dropout:
+                    _drop(weights[:bound], low + k, head, how)
+                _clear(weights, bound, seen)
+            look(seen, head, room, contexts[low:high])
 
 
 @compiled(**SUMS)
@@ -103,13 +117,7 @@ def _bound(at: int, begin: int, end: int, how: How) -> int:
 
 
 @compiled(**SUMS)
-def _seen(high: int, begin: int, end: int, how: How) -> int:
-    """Return to how many positions a block that ends before ``high`` attends."""
-    return _bound(high - 1, begin, end, how)
-
-
-@compiled(**SUMS)
-def _fill(row: Array, first: int, last: int) -> None:
+def _clear(row: Array, first: int, last: int) -> None:
     """Set a part of a row to 0."""
     for s in range(first, last):
         row[s] = 0
@@ -148,9 +156,10 @@ def _tiles(count: int) -> int:
 @compiled(**SUMS)
 def lay_out(sentence: Array, head: int, room: Room) -> None:
     """Lay a head's keys and values of a sentence [S, 3 D] out as tiles."""
-    size, each = sentence.shape[1] // 3, room.queries.shape[1]
-    _lay_down(sentence, size + head * each, each, room.keys)
-    _lay_along(sentence, 2 * size + head * each, each, room.values)
+    each = room.queries.shape[1]
+    _, keys, values = _columns(head, each, sentence.shape[1] // (3 * each))
+    _lay_down(sentence, keys, each, room.keys)
+    _lay_along(sentence, values, each, room.values)
 
 
 @compiled(**SUMS)
@@ -229,44 +238,64 @@ def backward(
         how: As in ``attend``.
         shares: As in ``attend``.
     """
-    size = grads.shape[1]
-    each = size // how.heads
     for share in prange(shares.shape[0] - 1):
         first, last = shares[share], shares[share + 1]
-        longest = _longest(begins, first, last, how)
-        room, own = make_room(longest, each, sums), _make_backward(longest, each, sums)
-        for at in range(first, last):
-            begin, end, head = begins[at // how.heads], begins[at // how.heads + 1], at % how.heads
-            sentence, made = projections[begin:end], of_projections[begin:end]
-            lay_out(sentence, head, room)
-            _lay_down(sentence, 2 * size + head * each, each, own.values)
-            _lay_along(sentence, size + head * each, each, own.keys)
-            for s in range(end - begin):
-                made[s, size + head * each : size + (head + 1) * each] = 0
-                made[s, 2 * size + head * each : 2 * size + (head + 1) * each] = 0
-            for low in range(begin, end, ROWS):
-                high = min(low + ROWS, end)
-                seen = _seen(high, begin, end, how)
-                score(projections[low:high], seen, head, room)
-                _take_grads(grads[low:high], head, room, own)
-                _multiply(own.grads, high - low, own.values, each, _tiles(seen), own.of_weights)
-                for k in range(high - low):
-                    weights, of_weights = room.weights[k], own.of_weights[k]
-                    bound = _bound(low + k, begin, end, how)
-                    if how.dropout:
-                        _drop(of_weights[:bound], low + k, head, how)
-                    _backward_softmax(weights[:bound], of_weights[:bound], sums[low + k, head])
-                    if how.dropout:
-                        _drop(weights[:bound], low + k, head, how)
-                    _fill(weights, bound, seen)
-                    _fill(of_weights, bound, seen)
-                _add_turned(room.weights, high - low, seen, own.block_grads, own)
-                _add(own.sums, seen, each, made, 2 * size + head * each)
-                _add_turned(own.of_weights, high - low, seen, own.block_queries, own)
-                _add(own.sums, seen, each, made, size + head * each)
-                _multiply(own.of_weights, high - low, own.keys, seen, len(own.keys), room.contexts)
-                _scale(room.contexts, high - low, each)
-                _put(room.contexts, high - low, each, of_projections[low:high], head * each)
+        _backward_share(projections, sums, grads, of_projections, begins, how, first, last)
+
+
+@compiled(**SUMS)
+def _backward_share(
+    projections: Array,
+    sums: Array,
+    grads: Array,
+    of_projections: Array,
+    begins: Whole,
+    how: How,
+    first: int,
+    last: int,
+) -> None:
+    """Do the backward pass of the heads of a thread."""
+    longest, each = _longest(begins, first, last, how), grads.shape[1] // how.heads
+    room, own = make_room(longest, each, sums), _make_backward(longest, each, sums)
+    for at in range(first, last):
+        begin, end, head = begins[at // how.heads], begins[at // how.heads + 1], at % how.heads
+        sentence, made = projections[begin:end], of_projections[begin:end]
+        queries, keys, values = _columns(head, each, how.heads)
+        lay_out(sentence, head, room)
+        _lay_down(sentence, values, each, own.values)
+        _lay_along(sentence, keys, each, own.keys)
+        for s in range(end - begin):
+            _clear(made[s], keys, keys + each)
+            _clear(made[s], values, values + each)
+        for low in range(begin, end, ROWS):
+            high = min(low + ROWS, end)
+            count, seen = high - low, _bound(high - 1, begin, end, how)
+            score(projections[low:high], seen, head, room)
+            _take_grads(grads[low:high], head, room, own)
+            _multiply(own.grads, count, own.values, each, _tiles(seen), own.of_weights)
+            for k in range(count):
+                weights, of_weights = room.weights[k], own.of_weights[k]
+                bound = _bound(low + k, begin, end, how)
+                if how.dropout:
+                    _drop(of_weights[:bound], low + k, head, how)
+                _backward_softmax(weights[:bound], of_weights[:bound], sums[low + k, head])
+                if how.dropout:
+                    _drop(weights[:bound], low + k, head, how)
+                _clear(weights, bound, seen)
+                _clear(of_weights, bound, seen)
+            _multiply_turned(room.weights, count, seen, own.block_grads, own)
+            _add(own.sums, seen, each, made, values)
+            _multiply_turned(own.of_weights, count, seen, own.block_queries, own)
+            _add(own.sums, seen, each, made, keys)
+            _multiply(own.of_weights, count, own.keys, seen, len(own.keys), room.contexts)
+            _scale(room.contexts, count, each)
+            _put(room.contexts, count, each, of_projections[low:high], queries)
+
+
+@compiled(**SUMS)
+def _columns(head: int, each: int, heads: int) -> tuple[int, int, int]:
+    """Return where a head's queries, keys and values begin in a row of projections."""
+    return head * each, (heads + head) * each, (2 * heads + head) * each
 
 
 @compiled(**SUMS)
@@ -308,7 +337,7 @@ def _backward_softmax(scores: Array, of_weights: Array, log_sum: float) -> None:
 
 
 @compiled(**SUMS)
-def _add_turned(rows: Array, count: int, seen: int, columns: Array, own: Backward) -> None:
+def _multiply_turned(rows: Array, count: int, seen: int, columns: Array, own: Backward) -> None:
     """Multiply the transpose of rows [K, S] by a block's tiles, into ``own.sums`` [S, E]."""
     for k in range(count):
         for s in range(seen):
