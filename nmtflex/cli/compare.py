@@ -69,9 +69,10 @@ def _call(words: Sequence[str]) -> tuple[int, str]:
 
 
 def _warn_of_decoders(comparison: Comparison) -> None:
-    """Mechanisms are compared under one decoder, and one of them has another by default."""
+    """Mechanisms are compared under one decoder; by default, one of them has another."""
     kinds = {entry.name: entry.model.decoder.kind for entry in comparison.entries}
-    if len(set(kinds.values())) > 1:
+    by_default = any(one.train and "--decoder" not in one.train for one in comparison.entries)
+    if by_default and len(set(kinds.values())) > 1:
         found = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
         note(f"warning: the entries have different decoders ({found})")
 

@@ -251,9 +251,17 @@ def test_other_faults(command_line, tmp_path):
     assert f"{tmp_path}/nowhere" in complaint(command_line, "compare", path, code=1)
 
 
-def test_other_decoders_are_warned_of(command_line, tmp_path):
+def test_decoders_that_differ_by_default_are_warned_of(command_line, tmp_path):
     path = tmp_path / "mine.toml"
-    path.write_text(FILE.replace("dropout = 0.5", "decoder = 'bahdanau'"))
+    path.write_text(
+        FILE.replace('decoder = "luong"\n', "") + '[entries.slots]\nattention = "memory"\n'
+    )
     outcome = command_line("compare", path, "--dry-run")
     assert "warning: the entries have different decoders" in outcome.err
-    assert "global luong, local, small bahdanau" in outcome.err
+    assert "global bahdanau, local, small bahdanau, slots luong" in outcome.err
+
+
+def test_decoders_that_differ_on_purpose_are_not(dry):
+    commands = dry(FILE.replace("dropout = 0.5", "decoder = 'bahdanau'"))
+    trained = [value(words, "--decoder") for words in commands if words[0] == "train"]
+    assert trained == ["luong", "bahdanau"]
