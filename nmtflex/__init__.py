@@ -24,6 +24,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nmtflex.garbage import uncollected
+
 if TYPE_CHECKING:
     from nmtflex.decoding.opening import load
     from nmtflex.decoding.options import CallOptions
@@ -38,7 +40,8 @@ __all__ = ["CallOptions", "Glossary", "Translation", "Translator", "__version__"
 def __getattr__(name: str) -> object:
     """Import torch only when a model is asked for."""
     if name == "load":
-        from nmtflex.decoding.opening import load
+        with uncollected():
+            from nmtflex.decoding.opening import load
 
         return load
     if name == "Translator":

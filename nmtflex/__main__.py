@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from nmtflex.garbage import collect_seldom
+
 
 def main() -> int:
     """Run the command line; Ctrl-C is one line, also while the program is still being imported."""
+    collect_seldom()
     try:
         from nmtflex.cli.app import main as run
 

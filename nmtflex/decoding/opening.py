@@ -24,6 +24,7 @@ from nmtflex.decoding.forks import check_not_forked, watch_forks
 from nmtflex.decoding.options import Options, refuse_rest, take
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import OptionError
+from nmtflex.garbage import uncollected
 from nmtflex.model.inference import check_int8, make_ready
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.limits import check_aligned, run_reuse, run_thresholds, under
@@ -241,7 +242,8 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
     if not runs:
         raise OptionError("load: there is no run in the list; name at least one")
     paths = list(map(Path, runs))
-    return open_ensemble(paths, search, threshold, batch, device, shown, paragraphs).translator
+    with uncollected():
+        return open_ensemble(paths, search, threshold, batch, device, shown, paragraphs).translator
 
 
 def _built(group: type[Group], options: dict[str, Any]) -> Group:

@@ -24,6 +24,8 @@ from typing import Any
 from numba import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
+from nmtflex.garbage import uncollected
+
 LOOPS = Path(__file__).resolve().parent
 log = logging.getLogger(__name__)
 
@@ -46,6 +48,10 @@ class CodeCache:
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """Return the code for a signature, or None if it has to be compiled."""
+        with uncollected():
+            return self._load(signature, context)
+
+    def _load(self, signature: Any, context: Any) -> Any:
         context.refresh()
         for cache in self._caches:
             try:
