@@ -15,7 +15,7 @@
 #             iwslt14: German to English, tokenised and lower-cased, 8,000 joint BPE merges
 #   MODELS    ssru: SSRU layers, under a transformer encoder; luong: LSTMs;
 #             backbones (enja alone): encoders and decoders under global attention, and the
-#             mechanisms of the papers in the first of these
+#             mechanisms of the papers in SSRU layers under a transformer encoder
 #
 # compare/CORPUS-MODELS.toml has the sizes and the entries; copy it to change them. DATA holds the
 # files that small_parallel_en_ja.sh, kftt_en_ja.sh and iwslt14_de_en.sh name. Small: the first
