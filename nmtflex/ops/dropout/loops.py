@@ -23,11 +23,12 @@ def drop(x: Array, left: Array, p: float, seed: int, shares: Whole) -> None:
         shares: Where the numbers of each thread begin and end.
     """
     for share in prange(shares.shape[0] - 1):
-        _drop_share(x, left, p, seed, shares[share], shares[share + 1])
+        drop_share(x, left, p, seed, shares[share], shares[share + 1])
 
 
 @compiled(**SUMS)
-def _drop_share(x: Array, left: Array, p: float, seed: int, first: int, last: int) -> None:
+def drop_share(x: Array, left: Array, p: float, seed: int, first: int, last: int) -> None:
+    """Do what ``drop`` does from one place to another; ``left`` may be ``x`` itself."""
     low, high = np.uint32(seed), np.uint32(seed >> 32)
     least = np.uint32(p * 2.0**32)
     scale, nothing = x.dtype.type(1 / (1 - p)), x.dtype.type(0)

@@ -17,9 +17,8 @@ from nmtflex.ops.tensors import upload
 class Layout(NamedTuple):
     """Where the M real tokens of a batch are; only these are computed outside of attention."""
 
-    sentences: int  # B
-    width: int  # S
     lengths: Tensor  # [B], on the CPU
+    width: int  # S
     mask: Tensor | None = None  # [B, S], True at real tokens; None: there is no padding
     places: Tensor | None = None  # [M] of real tokens in the flattened mask; None: no padding
 
@@ -30,25 +29,25 @@ class Layout(NamedTuple):
         if bool(inside.all()):
             return cls.full(len(lengths), width)
         places = inside.flatten().nonzero().squeeze(1)
-        return cls(len(lengths), width, lengths, upload(inside, device), upload(places, device))
+        return cls(lengths, width, upload(inside, device), upload(places, device))
 
     @classmethod
     def full(cls, sentences: int, width: int) -> Layout:
         """Return the layout of sentences of equal length."""
-        return cls(sentences, width, torch.full((sentences,), width))
+        return cls(torch.full((sentences,), width), width)
 
     def inside(self, device: torch.device) -> Tensor:
         """Return the mask [B, S], also where there is no padding."""
         if self.mask is not None:
             return self.mask
-        return torch.ones(self.sentences, self.width, dtype=torch.bool, device=device)
+        return torch.ones(len(self.lengths), self.width, dtype=torch.bool, device=device)
 
     def spread(self, tokens: Tensor) -> Tensor:
         """Lay tokens out with zeros at padding: [M, D] to [B, S, D]."""
         if self.places is not None:
-            flat = tokens.new_zeros(self.sentences * self.width, tokens.shape[1])
+            flat = tokens.new_zeros(len(self.lengths) * self.width, tokens.shape[1])
             tokens = flat.index_copy(0, self.places, tokens)
-        return tokens.view(self.sentences, self.width, -1)
+        return tokens.view(len(self.lengths), self.width, -1)
 
     def collect(self, laid_out: Tensor) -> Tensor:
         """Undo ``spread``: [B, S, D] to [M, D]."""

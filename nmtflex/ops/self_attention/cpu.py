@@ -58,9 +58,8 @@ class _Attend(torch.autograd.Function):
 def _run(loop: Any, begins: Whole, how: loops.How, *tensors: Tensor) -> None:
     """Run a loop, each thread with a share of the heads of all sentences."""
     lengths = np.repeat(np.diff(begins), how.heads)
-    work = np.cumsum(lengths * (lengths + START))
-    units = int(work[-1]) * tensors[0].shape[1] // how.heads if len(work) else 0
-    threads = threads_for(units)
-    bounds = np.arange(1, threads) * (work[-1] / threads) if threads > 1 else []
-    shares = np.concatenate([[0], np.searchsorted(work, bounds), [len(work)]]).astype(np.int64)
+    own = lengths * (lengths + START)
+    before, work = np.cumsum(own) - own, int(own.sum())
+    threads = threads_for(work * tensors[0].shape[1] // how.heads)
+    shares = np.searchsorted(before, np.arange(threads + 1) * work / threads)
     run(loop, threads, *(part.detach().numpy() for part in tensors), begins, how, shares)

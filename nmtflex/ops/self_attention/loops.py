@@ -15,9 +15,10 @@ import numpy as np
 from numba import prange
 
 from nmtflex.ops.arrays import Array, Whole
-from nmtflex.ops.attend.loops import softmax
+from nmtflex.ops.attend.loops import backward_softmax, softmax
 from nmtflex.ops.compiled import SUMS, compiled, entry
 from nmtflex.ops.draws import drawn
+from nmtflex.ops.dropout.loops import drop_share
 from nmtflex.ops.elementary import exp
 from nmtflex.ops.linear.product_loops import COLUMNS, ROWS, single_tiles
 
@@ -128,10 +129,8 @@ def _drop(weights: Array, at: int, head: int, how: How) -> None:
     """Set a share of a token's weights to 0, and divide the others by 1 - dropout."""
     low, high = np.uint32(how.seed), np.uint32(how.seed >> 32)
     own = drawn(np.uint32(at * how.heads + head), low, high)
-    least = np.uint32(how.dropout * 2.0**32)
-    scale, nothing = weights.dtype.type(1 / (1 - how.dropout)), weights.dtype.type(0)
-    for s in range(len(weights)):
-        weights[s] *= scale if drawn(np.uint32(s), own, high) >= least else nothing
+    seed = np.int64(high) << 32 | np.int64(own)
+    drop_share(weights, weights, how.dropout, seed, 0, len(weights))
 
 
 @compiled(**SUMS)
@@ -278,7 +277,8 @@ def _backward_share(
                 bound = _bound(low + k, begin, end, how)
                 if how.dropout:
                     _drop(of_weights[:bound], low + k, head, how)
-                _backward_softmax(weights[:bound], of_weights[:bound], sums[low + k, head])
+                _weigh(weights[:bound], sums[low + k, head])
+                backward_softmax(weights[:bound], of_weights[:bound], 0.0)
                 if how.dropout:
                     _drop(weights[:bound], low + k, head, how)
                 _clear(weights, bound, seen)
@@ -326,14 +326,10 @@ def _take_grads(grads: Array, head: int, room: Room, own: Backward) -> None:
 
 
 @compiled(**SUMS)
-def _backward_softmax(scores: Array, of_weights: Array, log_sum: float) -> None:
-    """Turn a token's scores into its weights, and their gradient into that of the scores."""
-    mean = scores.dtype.type(0)
+def _weigh(scores: Array, log_sum: float) -> None:
+    """Turn scores into the weights that they had, by the logarithm of their sum."""
     for s in range(len(scores)):
         scores[s] = exp(scores[s] - log_sum)
-        mean += scores[s] * of_weights[s]
-    for s in range(len(scores)):
-        of_weights[s] = scores[s] * (of_weights[s] - mean)
 
 
 @compiled(**SUMS)

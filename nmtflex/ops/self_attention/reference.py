@@ -23,7 +23,8 @@ def attend(projections: Tensor, layout: Layout, heads: int, dropout: float, caus
     mask = None if layout.mask is None else layout.mask[:, None, None]
     found = functional.scaled_dot_product_attention(q, k, v, mask, dropout, causal)
     contexts = layout.collect(found.transpose(1, 2).flatten(2))
-    return functional.pad(contexts, (0, 0, 0, len(projections) - count))
+    more = len(projections) - count
+    return functional.pad(contexts, (0, 0, 0, more)) if more else contexts
 
 
 def _split(x: Tensor, heads: int) -> Tensor:
