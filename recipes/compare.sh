@@ -25,7 +25,7 @@ CORPUS=${CORPUS:-copy} MODELS=${MODELS:-ssru}
 file=$RECIPES/compare/$CORPUS-$MODELS.toml
 case $CORPUS-$MODELS in
   *-ssru | *-luong | enja-backbones) ;;
-  *) stop "MODELS is ssru, luong or, of the corpus enja, backbones; not $MODELS" ;;
+  *) stop "MODELS is ssru, luong or, of the corpus enja, backbones; not $MODELS (CORPUS=$CORPUS)" ;;
 esac
 pairs=0 # all
 case $CORPUS in
