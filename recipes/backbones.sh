@@ -46,8 +46,8 @@ else
 fi
 name=backbones-$CORPUS guided=()
 if [ -n "$ALIGN" ]; then
-  link_words "${sides[@]}"
-  text+=(--guided-alignment "$OUT/train.links") guided=(--guided-weight 0.5)
+  link_words $CORPUS "${sides[@]}"
+  text+=(--guided-alignment "$OUT/$CORPUS.links") guided=(--guided-weight 0.5)
 fi
 
 prepare $name.prepared --train "$DATA/train" --test "$DATA/test" "${text[@]}"

@@ -59,20 +59,20 @@ head_of() {
   done
 }
 
-# link_words LANGUAGE-OPTIONS LANGUAGE-OPTIONS: links between the words of the training text, as
-# $OUT/train.links, by eflomal. Each side is its language and how nmtflex tokenize splits it.
+# link_words CORPUS LANGUAGE-OPTIONS LANGUAGE-OPTIONS: links between the words of the training text,
+# as $OUT/CORPUS.links, by eflomal. Each side is its language and how nmtflex tokenize splits it.
 link_words() {
-  local side words files=()
-  [ ! -s "$OUT/train.links" ] || return 0
-  for side in "$@"; do
-    words=$OUT/train-words.${side%% *}
+  local side words links=$OUT/$1.links files=()
+  [ ! -s "$links" ] || return 0
+  for side in "${@:2}"; do
+    words=$OUT/$1-words.${side%% *}
     "$PYTHON" "$RECIPES/corpus.py" head "$DATA/train.${side%% *}" 1000000000 "$words.raw"
     $NMTFLEX tokenize --quiet ${side#* } < "$words.raw" > "$words.tokens"
     "$PYTHON" "$RECIPES/corpus.py" solid "$words.tokens" "$words"
     files+=("$words")
   done
-  "$ALIGN" -s "${files[0]}" -t "${files[1]}" -m 3 -f "$OUT/train.links.part" --overwrite
-  mv "$OUT/train.links.part" "$OUT/train.links"
+  "$ALIGN" -s "${files[0]}" -t "${files[1]}" -m 3 -f "$links.part" --overwrite
+  mv "$links.part" "$links"
 }
 
 # step OUTPUT COMMAND...: an nmtflex command, left out where its output is there (see step.py).

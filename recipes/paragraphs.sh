@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Paragraphs: global, flexible and memory attention, trained by modern_attention.sh, learn from samples
-# of up to 15 sentences, and translate the test data in paragraphs of ten and sentence by sentence.
+# Paragraphs: the model with global attention that modern_attention.sh trained on sentences learns
+# from samples of up to 15 sentences, with global, flexible and memory attention, and translates
+# the test data in paragraphs of ten and sentence by sentence.
 #
 #   DATA=path/to/iwslt14 recipes/paragraphs.sh         # after modern_attention.sh
 #   DATA=... SCALE=small recipes/paragraphs.sh
 #
-#   ATTENTIONS   of modern_attention.sh (global flexible memory)
+#   ATTENTIONS   of global, local-p, flexible and memory (global flexible memory)
 #   ALIGN        as given to modern_attention.sh: guides attention in joined samples, too
-#   LENGTH       epochs (3)
+#   LENGTH       epochs of each attention (3)
 #   ROUNDS       of the decoding benchmark of the first 200 paragraphs (3)
 #
 # DATA holds the files that iwslt14_de_en.sh names; its test data is in order, its training data is
-# not, so samples join any sentences. Flexible attention is finetuned on them (beta 1, tau 4).
-# Small: the same on the first 10,000 pairs.
+# not, so samples join any sentences. Flexible attention is finetuned for one epoch more (beta 5,
+# tau 4), and global attention gets as many. Small: the first 10,000 pairs.
 source "$(dirname "$0")/common.sh"
 ATTENTIONS=${ATTENTIONS:-global flexible memory} LENGTH=${LENGTH:-3} ROUNDS=${ROUNDS:-3}
 base=modern-iwslt14
@@ -33,36 +34,61 @@ for language in de en; do
 done
 joining=(--concat 15 --concat-order random) guided=()
 if [ -n "$ALIGN" ]; then
-  joining+=(--guided-alignment "$OUT/train.links") guided=(--guided-weight 0.5)
+  joining+=(--guided-alignment "$OUT/iwslt14.links") guided=(--guided-weight 0.5)
 fi
 prepare paragraphs.prepared --like "$OUT/$base.prepared" --source-lang de --target-lang en \
   --train "$DATA/train" --valid "$OUT/valid-1500" --test "$OUT/paragraphs" --max-pairs $pairs \
   "${joining[@]}"
 
-# by_sentence NAME RUN: scores of sentences translated one by one, then joined.
+# by_sentence NAME RUN OPTION...: scores of sentences translated one by one, then joined.
 by_sentence() {
-  step --stdin "$OUT/sentences.de" --stdout "$OUT/$1.sentences.en" translate "$OUT/$2" --beam 5
+  step --stdin "$OUT/sentences.de" --stdout "$OUT/$1.sentences.en" translate "$OUT/$2" --beam 5 \
+    "${@:3}"
   joined "$OUT/$1.sentences.en" "$OUT/$1.joined.en"
   step --stdout "$OUT/$1.json" eval --hypothesis "$OUT/$1.joined.en" \
     --reference "$OUT/paragraphs.en" --tokenize none --ribes --json
 }
 
+# on RUN BASE OPTION...: finetune for an epoch.
+on() {
+  finetune "$1" "$2" "${@:3}" --lr 3e-4 --schedule cosine --warmup 50 $(epochs 1) \
+    ${guided[@]+"${guided[@]}"} --valid-beam 1
+}
+
+# rows_of NAME RUN OPTION...: lines of the table, for both ways to translate.
+rows_of() {
+  by_sentence $2.one $2 "${@:3}"
+  score $2.ten $2 --split test --beam 5 --ribes "${@:3}"
+  rows+="$1, sentence by sentence | $2.one |"$'\n'
+  rows+="$1, ten at once | $2.ten |"$'\n'
+}
+
 rows="" runs=()
 for attention in $ATTENTIONS; do
-  own=()
-  [ "$attention" != flexible ] || own=(--beta 1 --train-tau 4 --tau 4)
+  case $attention in
+    local-p) own=(--window 10) ;;
+    flexible) own=(--sigma 1.5) ;;
+    memory) own=(--K 32) ;;
+    *) own=() ;;
+  esac
   run=paragraphs-$attention
-  finetune $run $base-$attention-1 --data "$OUT/paragraphs.prepared" --lr 3e-4 --schedule cosine \
-    --warmup 100 $(epochs $LENGTH) --valid-beam 1 ${guided[@]+"${guided[@]}"} ${own[@]+"${own[@]}"}
-  by_sentence $run.one $run
-  score $run.ten $run --split test --beam 5 --ribes
-  rows+="$attention, sentence by sentence | $run.one |"$'\n'
-  rows+="$attention, ten at once | $run.ten |"$'\n'
-  if [ "$attention" = flexible ]; then
-    score $run.four $run --split test --beam 5 --ribes --tau 4
-    rows+="$attention, ten at once, tau 4 | $run.four |"$'\n'
-  fi
-  runs+=("$OUT/$run")
+  train $run paragraphs.prepared --config "$OUT/$base-first-1/config.json" \
+    --init-from "$OUT/$base-first-1" --attention $attention ${own[@]+"${own[@]}"} --lr 3e-4 \
+    --warmup 100 $(epochs $LENGTH)
+  rows_of $attention $run
+  case $attention in
+    global)
+      on paragraphs-more $run
+      rows_of "global, an epoch more" paragraphs-more
+      runs+=("$OUT/paragraphs-more")
+      ;;
+    flexible)
+      on paragraphs-near $run --beta 5 --train-tau 4 --tau 4
+      rows_of "flexible, finetuned, tau 4" paragraphs-near --tau 4
+      runs+=("$OUT/paragraphs-near")
+      ;;
+    *) runs+=("$OUT/$run") ;;
+  esac
 done
 step --stdout "$OUT/paragraphs.speed.json" bench "${runs[@]}" --split test --beam 5 --sentences 200 \
   --repeats "$ROUNDS" --json --output "$OUT/paragraphs.speed" --tau 4

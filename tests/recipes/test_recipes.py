@@ -46,7 +46,7 @@ multi30k = {"preprocess": 1, "train": 2, "eval": 4}
 iwslt14 = {"preprocess": 1, "train": 4, "finetune": 1, "eval": 7}
 backbones = {"preprocess": 1, "train": 4, "eval": 4, "bench": 2}
 modern = {"preprocess": 1, "train": 5, "finetune": 4, "sweep": 1, "eval": 9, "bench": 1}
-paragraphs = {"preprocess": 1, "finetune": 3, "translate": 3, "eval": 7, "bench": 1}
+paragraphs = {"preprocess": 1, "train": 3, "finetune": 2, "translate": 5, "eval": 10, "bench": 1}
 RECIPES = {
     "copy_task.sh": Recipe(
         [],
@@ -114,7 +114,12 @@ def log_of(tmp_path, bash):
         for file in [*RECIPES[name].files, "model.bin"]:
             (data / file).parent.mkdir(parents=True, exist_ok=True)
             (data / file).touch()
-        (tmp_path / "out").mkdir()
+        # Of the run that paragraphs.sh begins with.
+        first = tmp_path / "out" / "modern-iwslt14-first-1"
+        first.mkdir(parents=True)
+        first.joinpath("config.json").write_text(
+            '{"format": 2, "model": {}, "train": {}, "device": {}}'
+        )
         own = {"DATA": data, "KYTEA_MODEL": data / "model.bin", "PYTHON": stand_in, "LOG": log}
         done = bash(FOLDER / name, **own, **settings)
         assert done.returncode == 0, done.stderr
