@@ -21,7 +21,7 @@ from nmtflex.attention.grouping import summed
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import exactly, real
 from nmtflex.config import AbcConfig
-from nmtflex.layers.linear import Linear
+from nmtflex.layers.linear import Linear, widened
 from nmtflex.ops.attend import Source, attend, make_source
 from nmtflex.ops.tensors import full_precision
 
@@ -70,7 +70,7 @@ class AbcAttention(Attention):
         super().__init__()
         self.context_size = sizes.states
         self.score = build_score(config.score, sizes)
-        self.phi = Linear(sizes.states, config.K, bias=False)  # a bias would cancel out
+        self.phi = widened(Linear(sizes.states, config.K, bias=False))  # a bias would cancel out
 
     def prepare(
         self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED, keys: Tensor | None = None

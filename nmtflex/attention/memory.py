@@ -19,7 +19,7 @@ from nmtflex.attention.base import (
 )
 from nmtflex.attention.grouping import summed
 from nmtflex.config import MemoryConfig
-from nmtflex.layers.linear import Linear, Product
+from nmtflex.layers.linear import Linear, Product, widened
 
 
 class Slots(NamedTuple):
@@ -47,7 +47,7 @@ class MemoryAttention(Attention):
     the weight of a source position is the sum over k of alpha[s, k] beta[k].
 
     Departures: none in the equations; for the encodings' normalisation, on which the paper is
-    brief, see ``position_encoding``.
+    brief, see ``position_encoding``. How weights begin, the paper does not say; see ``widened``.
 
     Args:
         sizes: Widths of query and states, and the longest source of the training data.
@@ -57,8 +57,8 @@ class MemoryAttention(Attention):
     def __init__(self, sizes: Sizes, config: MemoryConfig) -> None:
         super().__init__()
         self.context_size = sizes.states
-        self.alpha = Linear(sizes.states, config.K, bias=False)
-        self.beta = Product(sizes.query, config.K, bias=False)
+        self.alpha = widened(Linear(sizes.states, config.K, bias=False))
+        self.beta = widened(Product(sizes.query, config.K, bias=False))
         self.config = config
         self.source_length = sizes.source_length
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,10 @@ from nmtflex.ops.torch_private import graph_task
 from nmtflex.ops.vocabulary import room_for_logits
 
 Fast = Callable[[Tensor, Tensor | None], Tensor]  # x [M, C] and b [O] to x W^T + b [M, O]
+AnyLinear = TypeVar("AnyLinear", bound=nn.Linear)
+# With PyTorch's initial weights all slots hold nearly the same, and little makes them differ: the
+# copy task is at 3 BLEU with memory attention where 5 times these weights are at 44 (decisions.md).
+WIDENED = 5.0
 
 
 class Linear(nn.Linear):
@@ -73,6 +77,13 @@ def glorot(product: Product, outputs: int = 1) -> Product:
         nn.init.xavier_uniform_(matrix)
     if product.bias is not None:
         nn.init.zeros_(product.bias)
+    return product
+
+
+def widened(product: AnyLinear) -> AnyLinear:
+    """Multiply the initial weights of a product that chooses slots by ``WIDENED``; return it."""
+    with torch.no_grad():
+        product.weight *= WIDENED
     return product
 
 

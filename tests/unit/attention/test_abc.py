@@ -9,7 +9,7 @@ import torch
 from loops import SCORES, check, dot, score_by_hand, visits
 from steps import LENGTHS, SIZES, build, sources, step
 
-from nmtflex.attention import Heads
+from nmtflex.attention import Heads, build_attention
 from nmtflex.config import AbcConfig, GlobalConfig
 
 
@@ -138,3 +138,10 @@ def test_sums_over_a_long_source_are_float32_under_autocast():
 def test_the_scores_of_heads_are_scaled():
     heads = Heads(AbcConfig(K=2, score="dot"), SIZES._replace(query=8), 2)
     assert heads.mechanism.score.scale == pytest.approx(1 / math.sqrt(4))
+
+
+def test_slots_differ_from_the_start():
+    # decisions.md: 5 times PyTorch's weights, which are uniform up to 1 / sqrt(units).
+    attention = build_attention(AbcConfig(K=512), SIZES)
+    most = attention.phi.weight.abs().max().item() * math.sqrt(SIZES.states)
+    assert 4.9 < most <= 5

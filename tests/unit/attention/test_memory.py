@@ -9,6 +9,7 @@ import torch
 from loops import check, dot, sigmoid, visits
 from steps import LENGTHS, SIZES, build, sources, step
 
+from nmtflex.attention import build_attention
 from nmtflex.config import MemoryConfig
 
 SCORINGS = ["softmax", "sigmoid"]
@@ -161,3 +162,11 @@ def test_one_slot_chosen_by_softmax_is_the_context():
 def test_reading_a_source_costs_k_scores_a_word():
     lengths = torch.tensor(LENGTHS)
     assert build(MemoryConfig(K=3)).encoding_computations(lengths).tolist() == [9, 24, 3, 15]
+
+
+def test_slots_differ_from_the_start():
+    # decisions.md: 5 times PyTorch's weights, which are uniform up to 1 / sqrt(units).
+    attention = build_attention(MemoryConfig(K=512), SIZES)
+    for product in (attention.alpha, attention.beta):
+        most = product.weight.abs().max().item() * math.sqrt(product.in_features)
+        assert 4.9 < most <= 5
