@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Paragraphs: the model with global attention that modern_attention.sh trained on sentences learns
 # from samples of up to 15 sentences, with global, flexible and memory attention, and translates
-# the test data in paragraphs of ten and sentence by sentence.
+# the test data in paragraphs of ten and sentence by sentence. Then these models learn from samples
+# of up to 100 sentences, and decoding is timed on sources of some 400 and 2,000 tokens.
 #
 #   DATA=path/to/iwslt14 recipes/paragraphs.sh         # after modern_attention.sh
 #   DATA=... SCALE=small recipes/paragraphs.sh
@@ -9,7 +10,7 @@
 #   ATTENTIONS   of global, local-p, flexible and memory (global flexible memory)
 #   ALIGN        as given to modern_attention.sh: guides attention in joined samples, too
 #   LENGTH       epochs of each attention (3)
-#   ROUNDS       of the decoding benchmark of the first 200 paragraphs (3)
+#   ROUNDS       of the decoding benchmarks (3)
 #
 # DATA holds the files that iwslt14_de_en.sh names; its test data is in order, its training data is
 # not, so samples join any sentences. Flexible attention is finetuned for one epoch more (beta 5,
@@ -25,26 +26,34 @@ else
   pairs=0 sizes="full: 41,745 pairs, $LENGTH epochs"
 fi
 
-# joined FILE COPY: each ten lines become one.
-joined() { "$PYTHON" "$RECIPES/corpus.py" join "$1" 10 "$2"; }
+# joined FILE LINES COPY: each so many lines become one.
+joined() { "$PYTHON" "$RECIPES/corpus.py" join "$@"; }
 
 for language in de en; do
-  joined "$DATA/test.$language" "$OUT/paragraphs.$language"
+  joined "$DATA/test.$language" 10 "$OUT/paragraphs.$language"
+  joined "$OUT/valid-1500.$language" 17 "$OUT/pages.$language"
+  joined "$DATA/test.$language" 84 "$OUT/documents.$language"
   "$PYTHON" "$RECIPES/corpus.py" head "$DATA/test.$language" 1000000000 "$OUT/sentences.$language"
 done
-joining=(--concat 15 --concat-order random) guided=()
+links=() guided=()
 if [ -n "$ALIGN" ]; then
-  joining+=(--guided-alignment "$OUT/iwslt14.links") guided=(--guided-weight 0.5)
+  links=(--guided-alignment "$OUT/iwslt14.links") guided=(--guided-weight 0.5)
 fi
-prepare paragraphs.prepared --like "$OUT/$base.prepared" --source-lang de --target-lang en \
-  --train "$DATA/train" --valid "$OUT/valid-1500" --test "$OUT/paragraphs" --max-pairs $pairs \
-  "${joining[@]}"
+
+# samples NAME VALID TEST OPTION...: prepare the corpus with samples of several sentences.
+samples() {
+  prepare $1 --like "$OUT/$base.prepared" --source-lang de --target-lang en --train "$DATA/train" \
+    --valid "$OUT/$2" --test "$OUT/$3" --max-pairs $pairs --concat-order random "${@:4}" \
+    ${links[@]+"${links[@]}"}
+}
+samples paragraphs.prepared valid-1500 paragraphs --concat 15
+samples documents.prepared pages documents --concat 100 --concat-length 2000
 
 # by_sentence NAME RUN OPTION...: scores of sentences translated one by one, then joined.
 by_sentence() {
   step --stdin "$OUT/sentences.de" --stdout "$OUT/$1.sentences.en" translate "$OUT/$2" --beam 5 \
     "${@:3}"
-  joined "$OUT/$1.sentences.en" "$OUT/$1.joined.en"
+  joined "$OUT/$1.sentences.en" 10 "$OUT/$1.joined.en"
   step --stdout "$OUT/$1.json" eval --hypothesis "$OUT/$1.joined.en" \
     --reference "$OUT/paragraphs.en" --tokenize none --ribes --json
 }
@@ -63,7 +72,7 @@ rows_of() {
   rows+="$1, ten at once | $2.ten |"$'\n'
 }
 
-rows="" runs=()
+rows="" documents=()
 for attention in $ATTENTIONS; do
   case $attention in
     local-p) own=(--window 10) ;;
@@ -76,24 +85,32 @@ for attention in $ATTENTIONS; do
     --init-from "$OUT/$base-first-1" --attention $attention ${own[@]+"${own[@]}"} --lr 3e-4 \
     --warmup 100 $(epochs $LENGTH)
   rows_of $attention $run
+  own=()
   case $attention in
     global)
-      on paragraphs-more $run
-      rows_of "global, an epoch more" paragraphs-more
-      runs+=("$OUT/paragraphs-more")
+      run=paragraphs-more
+      on $run paragraphs-global
+      rows_of "global, an epoch more" $run
       ;;
     flexible)
-      on paragraphs-near $run --beta 5 --train-tau 4 --tau 4
-      rows_of "flexible, finetuned, tau 4" paragraphs-near --tau 4
-      runs+=("$OUT/paragraphs-near")
+      run=paragraphs-near own=(--beta 5 --train-tau 4 --tau 4)
+      on $run paragraphs-flexible "${own[@]}"
+      rows_of "flexible, finetuned, tau 4" $run --tau 4
       ;;
-    *) runs+=("$OUT/$run") ;;
   esac
+  on documents-$attention $run --data "$OUT/documents.prepared" ${own[@]+"${own[@]}"}
+  documents+=("$OUT/documents-$attention")
 done
-step --stdout "$OUT/paragraphs.speed.json" bench "${runs[@]}" --split test --beam 5 --sentences 200 \
-  --repeats "$ROUNDS" --json --output "$OUT/paragraphs.speed" --tau 4
+
+# time_of NAME SPLIT: decoding of the long sources of a split.
+time_of() {
+  step --stdout "$OUT/$1.speed.json" bench "${documents[@]}" --split $2 --beam 5 \
+    --repeats "$ROUNDS" --json --output "$OUT/$1.speed" --tau 4
+}
+time_of pages valid
+time_of documents test
 
 table "Paragraphs of ten sentences, IWSLT14, test data, beam 5 ($sizes)" << ROWS
 $rows
 ROWS
-"$PYTHON" "$RECIPES/speeds.py" "$OUT" paragraphs.speed
+"$PYTHON" "$RECIPES/speeds.py" "$OUT" pages.speed documents.speed
