@@ -9,14 +9,14 @@
 #
 #   ATTENTIONS   of global, local-p, flexible and memory (global flexible memory)
 #   ALIGN        as given to modern_attention.sh: guides attention in joined samples, too
-#   LENGTH       epochs of each attention (3)
+#   LENGTH       epochs of each attention (2)
 #   ROUNDS       of the decoding benchmarks (3)
 #
 # DATA holds the files that iwslt14_de_en.sh names; its test data is in order, its training data is
-# not, so samples join any sentences. Flexible attention is finetuned for one epoch more (beta 5,
-# tau 4), and global attention gets as many. Small: the first 10,000 pairs.
+# not, so samples join any sentences. Flexible attention is finetuned for 1,000 updates more (beta 5,
+# tau 4), and global attention gets as many; documents take 600. Small: the first 10,000 pairs.
 source "$(dirname "$0")/common.sh"
-ATTENTIONS=${ATTENTIONS:-global flexible memory} LENGTH=${LENGTH:-3} ROUNDS=${ROUNDS:-3}
+ATTENTIONS=${ATTENTIONS:-global flexible memory} LENGTH=${LENGTH:-2} ROUNDS=${ROUNDS:-3}
 base=modern-iwslt14
 need {train,valid,test}.{de,en}
 head_of valid 1500 de en
@@ -58,10 +58,10 @@ by_sentence() {
     --reference "$OUT/paragraphs.en" --tokenize none --ribes --json
 }
 
-# on RUN BASE OPTION...: finetune for an epoch.
+# on RUN BASE UPDATES OPTION...: finetune.
 on() {
-  finetune "$1" "$2" "${@:3}" --lr 3e-4 --schedule cosine --warmup 50 $(epochs 1) \
-    ${guided[@]+"${guided[@]}"} --valid-beam 1
+  finetune "$1" "$2" "${@:4}" --lr 3e-4 --schedule cosine --warmup 50 \
+    --updates "${UPDATES:-$3}" ${UPDATES:+--warmup 0} ${guided[@]+"${guided[@]}"} --valid-beam 1
 }
 
 # rows_of NAME RUN OPTION...: lines of the table, for both ways to translate.
@@ -89,16 +89,16 @@ for attention in $ATTENTIONS; do
   case $attention in
     global)
       run=paragraphs-more
-      on $run paragraphs-global
-      rows_of "global, an epoch more" $run
+      on $run paragraphs-global 1000
+      rows_of "global, 1,000 updates more" $run
       ;;
     flexible)
       run=paragraphs-near own=(--beta 5 --train-tau 4 --tau 4)
-      on $run paragraphs-flexible "${own[@]}"
+      on $run paragraphs-flexible 1000 "${own[@]}"
       rows_of "flexible, finetuned, tau 4" $run --tau 4
       ;;
   esac
-  on documents-$attention $run --data "$OUT/documents.prepared" ${own[@]+"${own[@]}"}
+  on documents-$attention $run 600 --data "$OUT/documents.prepared" ${own[@]+"${own[@]}"}
   documents+=("$OUT/documents-$attention")
 done
 
