@@ -13,8 +13,9 @@
 #   ROUNDS       of the decoding benchmarks (3)
 #
 # DATA holds the files that iwslt14_de_en.sh names; its test data is in order, its training data is
-# not, so samples join any sentences. Flexible attention is finetuned for 1,000 updates more (beta 5,
-# tau 4), and global attention gets as many; documents take 600. Small: the first 10,000 pairs.
+# not, so samples join any sentences. Flexible attention is finetuned for 1,000 updates more
+# (beta 5, tau 4), and global attention gets as many; documents take 600. Small: the first 10,000
+# pairs.
 source "$(dirname "$0")/common.sh"
 ATTENTIONS=${ATTENTIONS:-global flexible memory} LENGTH=${LENGTH:-2} ROUNDS=${ROUNDS:-3}
 base=modern-iwslt14
