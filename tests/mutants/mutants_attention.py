@@ -16,6 +16,13 @@ SCANS = "tests/unit/attention/test_monotonic.py tests/unit/attention/test_mocha.
 
 ATTENTION = [
     Mutant(
+        "nmtflex/layers/linear.py",
+        "product.weight *= WIDENED",
+        "product.weight *= 1",
+        "fresh slots hold nearly the same",
+        "tests/unit/attention/test_memory.py tests/unit/attention/test_abc.py",
+    ),
+    Mutant(
         MONOTONIC,
         "return Glimpse(read.context, (stops.position,), trace=seen)",
         "return Glimpse(read.context, state, trace=seen)",
