@@ -117,6 +117,16 @@ epochs() {
   if [ -n "$UPDATES" ]; then echo "--updates $UPDATES --warmup 0"; else echo "--epochs $1"; fi
 }
 
+# onto ATTENTION: options of a training that begins with the weights of global attention.
+onto() {
+  case $1 in
+    local-p) echo "--window 10 --lr 3e-4 --warmup 100" ;;
+    flexible) echo "--sigma 1.5 --lr 3e-4 --warmup 100" ;;
+    memory) echo "--K 32 --lr 1e-3 --warmup 100" ;; # all its slots are new
+    *) echo "--lr 3e-4 --warmup 100" ;;
+  esac
+}
+
 # measure COMMAND...: its seconds and its memory.
 measure() {
   if /usr/bin/time -f "" true 2> /dev/null; then   # GNU's

@@ -78,17 +78,10 @@ for seed in $SEEDS; do
 done
 rows="global, the first training | $(names first) |"$'\n'
 for attention in global local-p flexible memory; do
-  rate=3e-4
-  case $attention in
-    local-p) own=(--window 10) ;;
-    flexible) own=(--sigma 1.5) ;;
-    memory) own=(--K 32) rate=1e-3 ;; # all its slots are new
-    *) own=() ;;
-  esac
   for seed in $SEEDS; do
     run=$name-$attention-$seed
-    fit "$run" $attention ${own[@]+"${own[@]}"} --init-from "$OUT/$name-first-$seed" \
-      --lr $rate --warmup 100 $(epochs $further)
+    fit "$run" $attention --init-from "$OUT/$name-first-$seed" $(onto $attention) \
+      $(epochs $further)
     score "$run.test" "$run" --split test --beam 5 --ribes
   done
   rows+="$attention | $(names $attention) |"$'\n'

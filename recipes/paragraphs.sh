@@ -75,16 +75,9 @@ rows_of() {
 
 rows="" documents=()
 for attention in $ATTENTIONS; do
-  case $attention in
-    local-p) own=(--window 10) ;;
-    flexible) own=(--sigma 1.5) ;;
-    memory) own=(--K 32) ;;
-    *) own=() ;;
-  esac
   run=paragraphs-$attention
   train $run paragraphs.prepared --config "$OUT/$base-first-1/config.json" \
-    --init-from "$OUT/$base-first-1" --attention $attention ${own[@]+"${own[@]}"} --lr 3e-4 \
-    --warmup 100 $(epochs $LENGTH)
+    --init-from "$OUT/$base-first-1" --attention $attention $(onto $attention) $(epochs $LENGTH)
   rows_of $attention $run
   own=()
   case $attention in
