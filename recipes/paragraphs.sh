@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # Paragraphs: the model with global attention that modern_attention.sh trained on sentences learns
-# from samples of up to 15 sentences, with global, flexible and memory attention, and translates
-# the test data in paragraphs of ten and sentence by sentence. Then these models learn from samples
-# of up to 100 sentences, and decoding is timed on sources of some 400 and 2,000 tokens.
+# from samples of up to 15 sentences, with positions that count from a random number. Global,
+# flexible and memory attention begin with its weights, and translate the test data in paragraphs
+# of ten and sentence by sentence. Then these models learn from samples of up to 100 sentences, and
+# decoding is timed on sources of some 400 and 2,000 tokens.
 #
 #   DATA=path/to/iwslt14 recipes/paragraphs.sh         # after modern_attention.sh
 #   DATA=... SCALE=small recipes/paragraphs.sh
 #
 #   ATTENTIONS   of global, local-p, flexible and memory (global flexible memory)
 #   ALIGN        as given to modern_attention.sh: guides attention in joined samples, too
-#   LENGTH       epochs of each attention (2)
+#   LENGTH       epochs of the first training on paragraphs, with global attention (5)
+#   FURTHER      epochs of each attention (2)
 #   ROUNDS       of the decoding benchmarks (3)
 #
 # DATA holds the files that iwslt14_de_en.sh names; its test data is in order, its training data is
@@ -17,14 +19,15 @@
 # (beta 5, tau 4), and global attention gets as many; documents take 600. Small: the first 10,000
 # pairs.
 source "$(dirname "$0")/common.sh"
-ATTENTIONS=${ATTENTIONS:-global flexible memory} LENGTH=${LENGTH:-2} ROUNDS=${ROUNDS:-3}
+ATTENTIONS=${ATTENTIONS:-global flexible memory} ROUNDS=${ROUNDS:-3}
+LENGTH=${LENGTH:-5} FURTHER=${FURTHER:-2}
 base=modern-iwslt14
 need {train,valid,test}.{de,en}
 head_of valid 1500 de en
 if small; then
-  pairs=10000 sizes="small: first 10,000 pairs, $LENGTH epochs"
+  pairs=10000 sizes="small: first 10,000 pairs, $LENGTH epochs and $FURTHER"
 else
-  pairs=0 sizes="full: 41,745 pairs, $LENGTH epochs"
+  pairs=0 sizes="full: 41,745 pairs, $LENGTH epochs and $FURTHER"
 fi
 
 # joined FILE LINES COPY: each so many lines become one.
@@ -73,11 +76,18 @@ rows_of() {
   rows+="$1, ten at once | $2.ten |"$'\n'
 }
 
+# fit RUN BASE ATTENTION OPTION...: train with the weights of BASE.
+fit() {
+  train $1 paragraphs.prepared --config "$OUT/$base-first-1/config.json" --init-from "$OUT/$2" \
+    --position-shift 2000 --attention $3 "${@:4}"
+}
+
 rows="" documents=()
+fit paragraphs-first $base-first-1 global --lr 1e-3 --warmup 200 $(epochs $LENGTH)
+rows_of "global, the first training" paragraphs-first
 for attention in $ATTENTIONS; do
   run=paragraphs-$attention
-  train $run paragraphs.prepared --config "$OUT/$base-first-1/config.json" \
-    --init-from "$OUT/$base-first-1" --attention $attention $(onto $attention) $(epochs $LENGTH)
+  fit $run paragraphs-first $attention $(onto $attention) $(epochs $FURTHER)
   rows_of $attention $run
   own=()
   case $attention in

@@ -89,6 +89,17 @@ class TransformerEncoderConfig(EncoderConfig):
     pre_norm: PreNorm = False
     ffn_dropout: FfnDropout = 0.0
     attention_dropout: AttentionDropout = 0.0
+    position_shift: Annotated[
+        int,
+        Opt(
+            "In training, count the positions of each sample, source and target, from a random "
+            "number between 0 and N. The model then knows the positions of longer sources than "
+            "most of its samples have, as in paragraphs (SHAPE, Kiyono et al. 2021). 0: count "
+            "from 0.",
+            ge=0,
+            le=1_000_000,
+        ),
+    ] = 0
 
     @classmethod
     def usual(cls, kinds: Kinds, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def _build_encoder(config: ModelConfig, embedding: Embedding) -> Encoder:
             attention = SelfAttention(size, own.encoder_heads, own.attention_dropout)
             feed_forward = FeedForward(size, own.encoder_ffn, own.ffn_dropout)
             layers.append(EncoderLayer(size, attention, feed_forward, *around))
-        return TransformerEncoder(embedding, layers, *around)
+        return TransformerEncoder(embedding, layers, *around, own.position_shift)
     raise ValueError(f"no encoder for {own}")
 
 

@@ -12,6 +12,8 @@ ENCODER, DECODER = "nmtflex/model/encoders/recurrent.py", "nmtflex/model/decoder
 RECURRENT = "nmtflex/model/decoders/recurrent.py"
 BAHDANAU, LUONG = "nmtflex/model/decoders/bahdanau.py", "nmtflex/model/decoders/luong.py"
 OUTPUT = "nmtflex/layers/output.py"
+SOURCE_LAYERS = "nmtflex/model/encoders/transformer.py"
+SHIFT = "tests/unit/model/test_transformer_encoder.py -k positions"
 CELLS, SEQ2SEQ = "nmtflex/layers/cells.py", "nmtflex/model/seq2seq.py"
 
 MODEL = [
@@ -280,6 +282,27 @@ MODEL = [
         "return self.decoder.words(self.target_embedding.weight[tokens])",
         "a step leaves the embeddings' scale out",
         ORACLE,
+    ),
+    Mutant(
+        SOURCE_LAYERS,
+        "return Encoded(states, layout.inside(device), real, summary, first)",
+        "return Encoded(states, layout.inside(device), real, summary)",
+        "the decoder's positions are not shifted",
+        SHIFT,
+    ),
+    Mutant(
+        SOURCE_LAYERS,
+        "if not self.training or not self.most_shift:",
+        "if not self.most_shift:",
+        "positions are shifted when translating",
+        SHIFT,
+    ),
+    Mutant(
+        SOURCE_LAYERS,
+        "torch.randint(self.most_shift + 1, (sentences,))",
+        "torch.randint(self.most_shift + 1, (1,)).repeat(sentences)",
+        "all sentences of a batch are shifted alike",
+        SHIFT,
     ),
     Mutant(
         "nmtflex/ops/vocabulary/cross_entropy.py",

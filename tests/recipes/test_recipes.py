@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections import Counter
 from itertools import pairwise, product
@@ -46,7 +47,7 @@ multi30k = {"preprocess": 1, "train": 2, "eval": 4}
 iwslt14 = {"preprocess": 1, "train": 4, "finetune": 1, "eval": 7}
 backbones = {"preprocess": 1, "train": 4, "eval": 4, "bench": 2}
 modern = {"preprocess": 1, "train": 5, "finetune": 4, "sweep": 1, "eval": 9, "bench": 1}
-paragraphs = {"preprocess": 2, "train": 3, "finetune": 5, "translate": 5, "eval": 10, "bench": 2}
+paragraphs = {"preprocess": 2, "train": 4, "finetune": 5, "translate": 6, "eval": 12, "bench": 2}
 RECIPES = {
     "copy_task.sh": Recipe(
         [],
@@ -117,9 +118,9 @@ def log_of(tmp_path, bash):
         # Of the run that paragraphs.sh begins with.
         first = tmp_path / "out" / "modern-iwslt14-first-1"
         first.mkdir(parents=True)
-        first.joinpath("config.json").write_text(
-            '{"format": 2, "model": {}, "train": {}, "device": {}}'
-        )
+        model = {"encoder": {"kind": "transformer"}}
+        config = {"format": 2, "model": model, "train": {}, "device": {}}
+        first.joinpath("config.json").write_text(json.dumps(config))
         own = {"DATA": data, "KYTEA_MODEL": data / "model.bin", "PYTHON": stand_in, "LOG": log}
         done = bash(FOLDER / name, **own, **settings)
         assert done.returncode == 0, done.stderr

@@ -1,7 +1,7 @@
 """Decoders of residual layers: SSRU or masked self-attention, attention, feed-forward.
 
-Legend as in ``base``; the state is the number of the step [N], then the parts of the layers' mixers
-from the bottom up, then those of their attention mechanisms, [N, h, ...] each.
+Legend as in ``base``; the state is the position of the step [N], then the parts of the layers'
+mixers from the bottom up, then those of their attention mechanisms, [N, h, ...] each.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class LayeredDecoder(Decoder):
     def start(self, encoded: Encoded, limits: Limits = UNLIMITED) -> tuple[LayeredMemory, State]:
         """Start every mixer with nothing; see ``Decoder.start``."""
         self.check(limits)
-        states, mask, _, source = encoded
+        states, mask, _, source, before = encoded
         attentions = self._attentions()
         attending = tuple(
             heads.prepare(states, mask, limits._replace(weights=limits.reads(at)))
@@ -189,7 +189,9 @@ class LayeredDecoder(Decoder):
         )
         summary = None if self.summary is None else self.summary(source)
         first = source.new_zeros(len(source), self.size)
-        state: State = (torch.zeros(len(source), dtype=torch.long, device=source.device),)
+        if before is None:
+            before = torch.zeros(len(source), dtype=torch.long, device=source.device)
+        state: State = (before,)
         caches = []
         for layer in self.all_layers():
             cache, own = layer.mixer.start(first)
@@ -299,7 +301,7 @@ class LayeredDecoder(Decoder):
         return mixers, [state[bound + at * each : bound + (at + 1) * each] for at in range(count)]
 
     def _enter(self, embedded: Tensor, numbers: Tensor, summary: Tensor | None) -> Tensor:
-        """Return what the first layer reads: words [.., D] at the steps ``numbers`` [..]."""
+        """Return what the first layer reads: words [.., D] at the positions ``numbers`` [..]."""
         x = embedded + sinusoids(numbers, self.size, embedded.dtype)
         return self.dropout(x if summary is None else x + summary)
 

@@ -18,6 +18,7 @@ class Encoded(NamedTuple):
     mask: Tensor  # [B, S], True at real tokens
     lengths: Tensor  # [B], where the states are
     summary: Tensor  # [B, H] of each source as a whole, for the start of a decoder
+    first: Tensor | None = None  # [B], the positions of the first tokens of both sides, if not 0
 
 
 class Encoder(nn.Module, ABC):

@@ -55,11 +55,17 @@ class TransformerEncoder(Encoder):
     Vaswani et al. (2017), https://arxiv.org/abs/1706.03762, section 3. Padding is computed in the
     products of queries and keys alone. The summary is the mean of the states.
 
+    In training, the positions of each sentence can count from a random number, so that the model
+    knows positions that few sources reach: Kiyono et al. (2021), "SHAPE: Shifted Absolute Position
+    Embedding for Transformers", https://aclanthology.org/2021.emnlp-main.266. A decoder with
+    positions counts from the same number, so that equal positions still tell it where to look.
+
     Args:
         embedding: Source embedding, V to H.
         layers: From the bottom.
         pre_norm: Whether the layers normalise their inputs, so that the last sum needs a norm.
         dropout: Share of embeddings dropped in training.
+        most_shift: Largest first position in training, drawn uniformly.
     """
 
     fast_layers: Callable[[Tensor, Tensor], Tensor] | None = None  # for weights that do not change
@@ -70,18 +76,22 @@ class TransformerEncoder(Encoder):
         layers: Sequence[EncoderLayer],
         pre_norm: bool,
         dropout: float,
+        most_shift: int = 0,
     ) -> None:
         super().__init__(embedding, embedding.embedding_dim)
         self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(self.size) if pre_norm else None
         self.dropout = Dropout(dropout)
+        self.most_shift = most_shift
 
     def forward(self, source: Tensor, lengths: Tensor) -> Encoded:
         """Read a batch; see ``Encoder.forward``."""
         device, (sentences, width) = source.device, source.shape
         layout, real = Layout.of(lengths.cpu(), width, device), upload(lengths, device)
         tokens = source.flatten()
-        positions = torch.arange(width, device=device).expand(sentences, -1).flatten()
+        positions = torch.arange(width, device=device).expand(sentences, -1)
+        first = self._first(sentences, device)
+        positions = (positions if first is None else positions + first.unsqueeze(1)).flatten()
         if layout.places is not None:
             tokens, positions = tokens[layout.places], positions[layout.places]
         x = self.embedding(tokens)
@@ -91,7 +101,14 @@ class TransformerEncoder(Encoder):
         else:
             x = self._through(x, layout)
         states = layout.spread(x)
-        return Encoded(states, layout.inside(device), real, states.sum(1) / real.unsqueeze(1))
+        summary = states.sum(1) / real.unsqueeze(1)
+        return Encoded(states, layout.inside(device), real, summary, first)
+
+    def _first(self, sentences: int, device: torch.device) -> Tensor | None:
+        """Draw the first position of each sentence [B]; None stands for 0."""
+        if not self.training or not self.most_shift:
+            return None
+        return upload(torch.randint(self.most_shift + 1, (sentences,)), device)
 
     def all_layers(self) -> Sequence[EncoderLayer]:
         """Return the layers, from the bottom."""

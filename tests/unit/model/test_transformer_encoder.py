@@ -11,8 +11,11 @@ import torch
 from torch import nn
 
 from nmtflex.config import ModelConfig
+from nmtflex.layers.positions import sinusoids
 from nmtflex.layers.residual import Residual
 from nmtflex.model.build import build_model
+from nmtflex.model.decoders import layered
+from nmtflex.model.encoders import transformer
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops import self_attention
 
@@ -93,6 +96,42 @@ def test_each_share_is_dropped_in_its_own_places(option, monkeypatch):
     assert list(places.values()).count("dropout") == residuals + 2
     for name, own in places.items():
         assert dropped[name] == pytest.approx(only[own], abs=0.1), name
+
+
+@pytest.mark.parametrize("decoder", ["ssru", "transformer"])
+def test_training_counts_the_positions_of_both_sides_from_one_random_number(decoder, monkeypatch):
+    plain = build(decoder=decoder, dropout=0.0).double()
+    shifted = build(decoder=decoder, dropout=0.0, position_shift=5).double().train()
+    target = torch.randint(4, 20, (4, 6))
+    torch.manual_seed(2)
+    first = shifted.encoder(SOURCE, LENGTHS).first
+    torch.manual_seed(2)
+    found = shifted.loss(SOURCE, LENGTHS, target, target).objective
+    assert len(set(first.tolist())) > 1
+
+    def alone(row):
+        """Return the loss of one sentence whose positions are moved by hand."""
+
+        def moved(positions, *rest):
+            return sinusoids(positions + first[row], *rest)
+
+        source, own = SOURCE[row : row + 1, : LENGTHS[row]], target[row : row + 1]
+        for module in (transformer, layered):
+            monkeypatch.setattr(module, "sinusoids", moved)
+        return plain.loss(source, LENGTHS[row : row + 1], own, own).objective
+
+    expected = sum(alone(row) for row in range(4))
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
+
+
+def test_first_positions_are_uniform_in_training_and_0_otherwise():
+    encoder = build(position_shift=3).train().encoder
+    source, lengths = SOURCE.repeat(500, 1), LENGTHS.repeat(500)
+    counts = torch.bincount(encoder(source, lengths).first)
+    assert counts.tolist() == pytest.approx([500] * 4, abs=100)  # 5 standard deviations
+    before = torch.get_rng_state()
+    assert encoder.eval()(SOURCE, LENGTHS).first is None
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 MEASURE = """
