@@ -35,6 +35,7 @@ joined() { "$PYTHON" "$RECIPES/corpus.py" join "$@"; }
 
 for language in de en; do
   joined "$DATA/test.$language" 10 "$OUT/paragraphs.$language"
+  joined "$OUT/valid-1500.$language" 10 "$OUT/tens.$language"
   joined "$OUT/valid-1500.$language" 17 "$OUT/pages.$language"
   joined "$DATA/test.$language" 84 "$OUT/documents.$language"
   "$PYTHON" "$RECIPES/corpus.py" head "$DATA/test.$language" 1000000000 "$OUT/sentences.$language"
@@ -50,7 +51,7 @@ samples() {
     --valid "$OUT/$2" --test "$OUT/$3" --max-pairs $pairs --concat-order random "${@:4}" \
     ${links[@]+"${links[@]}"}
 }
-samples paragraphs.prepared valid-1500 paragraphs --concat 15
+samples paragraphs.prepared tens paragraphs --concat 15
 samples documents.prepared pages documents --concat 100 --concat-length 2000
 
 # by_sentence NAME RUN OPTION...: scores of sentences translated one by one, then joined.
