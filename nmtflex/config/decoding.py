@@ -60,6 +60,16 @@ class SearchConfig(Config):
             le=10,
         ),
     ] = 1.0
+    no_repeat_ngram: Annotated[
+        int,
+        Opt(
+            "Never repeat so many tokens in a row within a translation, against loops in long "
+            "outputs; fewer than 5 often forbid what is right. The search takes its steps one by "
+            "one, which is slower. 0: allow repeats.",
+            ge=0,
+            le=1000,
+        ),
+    ] = 0
     max_length: Annotated[
         int,
         Opt(

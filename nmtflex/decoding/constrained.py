@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from nmtflex.config import SearchConfig
 from nmtflex.decoding.constraints import Constraints, Terms
 from nmtflex.decoding.ensemble import Encoded, Ensemble, Ids, StepModel, check_numbers, encode
+from nmtflex.decoding.repeats import Repeats
 from nmtflex.decoding.search import (
     NEVER,
     Bar,
@@ -73,7 +74,8 @@ def constrained_search(
     """Search the best translations of a batch of sentences under constraints.
 
     Without any constraint of a sentence it finds what ``beam_search`` does. Where a translation may
-    not be long enough for its constraints, it may be as long as these.
+    not be long enough for its constraints, it may be as long as these. Their words may repeat an
+    n-gram.
 
     Args:
         models: See ``beam_search``, as for all that is not said here.
@@ -102,7 +104,8 @@ def constrained_search(
     least = [LEAST_BEAM if each.terms else 1 for each in constraints]
     slots = np.maximum(config.beam, least)
     width = max(config.beam, LEAST_BEAM) + 1  # one more, since EOS may not be allowed
-    extension = _Extension(ensemble, constraints, edges, most, slots, width)
+    repeats = Repeats(config.no_repeat_ngram) if config.no_repeat_ngram else None
+    extension = _Extension(ensemble, constraints, edges, most, slots, width, repeats)
     nothing = np.zeros(len(rows))
     progress = np.zeros((len(rows), extension.terms.count), dtype=np.int64)
     beam = Steered(rows, rows, np.full_like(rows, BOS_ID), nothing, nothing, progress)
@@ -124,6 +127,7 @@ class _Extension:
         slots: [B], hypotheses that a sentence may have; others change it.
         width: The best words of each hypothesis that are looked at. It must not depend on the
             batch: which words a sentence may take depends on more than its slots.
+        repeats: Of n-grams, if they are not allowed.
     """
 
     def __init__(
@@ -134,11 +138,13 @@ class _Extension:
         most: Array,
         slots: Array,
         width: int,
+        repeats: Repeats | None,
     ) -> None:
         self._ensemble = ensemble
         self._most = most
         self._slots = slots
         self._width = width
+        self._repeats = repeats
         self.terms = Terms([each.terms for each in constraints], edges)
         longest = max(len(each.prefix) for each in constraints)
         self._prefixes = np.full((len(constraints), longest), -1)  # [B, L]
@@ -156,7 +162,7 @@ class _Extension:
             forced = self._prefixes[beam.rows, step]
             only = np.where(forced >= 0, forced, only)
             also[forced >= 0] = PAD_ID
-        values, words = self._best(beam, only, also)
+        values, words = self._best(beam, step, only, also)
         best = words.shape[1] - terms.count
         allowed = values > -np.inf
         allowed[:, :best] &= (words[:, :best] != EOS_ID) | (missing == 0)[:, None]
@@ -171,15 +177,22 @@ class _Extension:
         room = self._most[rows] - step - 1 - terms.missing(rows, progress) >= 0
         return self._chosen(found.select(room | (tokens == EOS_ID)))
 
-    def _best(self, beam: Steered, only: Array, also: Array) -> tuple[Array, Array]:
+    def _best(self, beam: Steered, step: int, only: Array, also: Array) -> tuple[Array, Array]:
         """Return log-probabilities and words [N, K + P]: the best, then ``also``.
 
         What is no word of ``also``, or is there before, has -inf.
         """
         ids = self._ensemble.upload(only, *also.T)
-        found = self._ensemble.best_words(self._width, NEVER, ids[0], ids[1:].T.contiguous())
+        repeats, width = self._repeats, self._width
+        more = 0 if repeats is None else repeats.grow(beam.parents, beam.tokens, step)
+        found = self._ensemble.best_words(width + more, NEVER, ids[0], ids[1:].T.contiguous())
         values, words = download(*found)
         check_numbers(values[:, 0])
+        if repeats is not None:
+            best = words.shape[1] - also.shape[1]
+            fresh = repeats.without(values[:, :best], words[:, :best], width, only >= 0)
+            values = np.concatenate([fresh[0], values[:, best:]], axis=1)
+            words = np.concatenate([fresh[1], words[:, best:]], axis=1)
         values = values.astype(np.float64)
         for place in range(words.shape[1] - also.shape[1], words.shape[1]):
             word = words[:, place, None]

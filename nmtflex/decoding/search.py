@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from nmtflex.config import SearchConfig
 from nmtflex.decoding.ensemble import Encoded, Ensemble, Ids, StepModel, check_numbers, encode
+from nmtflex.decoding.repeats import Repeats
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import RunError
 from nmtflex.ops.beam import SLACK, Beam, Rules
@@ -92,7 +93,9 @@ def beam_search(
     is left, so at most ``config.beam`` are found. At the maximum length, which depends on the
     sentence alone, EOS is the only word allowed, and its probability counts. PAD and BOS are never
     produced. Candidates of equal log-probability rank by lowest word id, then by their
-    hypothesis's rank; nothing depends on the other sentences of the batch.
+    hypothesis's rank; nothing depends on the other sentences of the batch. With
+    ``config.no_repeat_ngram`` a hypothesis never takes a word that would repeat so many of its
+    tokens.
 
     A sentence also ends when none of its live hypotheses can reach the score of its ``wanted`` best
     finished ones any more, even if all words up to the maximum length were certain. This changes
@@ -126,18 +129,22 @@ def beam_search(
     slots = np.full_like(rows, config.beam)  # [B], beam size - finished hypotheses
     beam = Beam(rows, rows, np.full_like(rows, BOS_ID), np.zeros(len(rows)))
     bar = Bar(most, config.length_penalty, min(wanted or config.beam, config.beam))
+    repeats = Repeats(config.no_repeat_ngram) if config.no_repeat_ngram else None
 
     def extend(beam: Beam, step: int) -> Beam:
         only = None
         if step in last_steps:
             (only,) = ensemble.upload(np.where(most[beam.rows] == step, EOS_ID, -1))
         width = int(slots[beam.rows].max())
-        values, words = download(*ensemble.best_words(width, NEVER, only))
+        more = 0 if repeats is None else repeats.grow(beam.parents, beam.tokens, step)
+        values, words = download(*ensemble.best_words(width + more, NEVER, only))
         check_numbers(values[:, 0])
+        if repeats is not None:
+            values, words = repeats.without(values, words, width)
         found = extend_beam(beam.rows, beam.totals, values, words, slots)
         return Beam(beam.rows[found.parents], *found)
 
-    if (fused := ensemble.fused()) is not None:
+    if repeats is None and (fused := ensemble.fused()) is not None:
         rules = Rules(most, slots, *bar.scores, EOS_ID, np.array(NEVER))
         live, ended, greatest = fused(beam, rules)
         check_numbers(np.array([greatest]))

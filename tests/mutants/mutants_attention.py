@@ -9,6 +9,7 @@ FLEXIBLE, LOCAL_M = "nmtflex/attention/flexible.py", "nmtflex/attention/local_m.
 REMAINDER, REUSE = "nmtflex/attention/remainder.py", "nmtflex/attention/reuse.py"
 LOCAL_P, MEMORY = "nmtflex/attention/local_p.py", "nmtflex/attention/memory.py"
 MONOTONIC, MOCHA = "nmtflex/attention/monotonic.py", "nmtflex/attention/mocha.py"
+REPEATS = "nmtflex/decoding/repeats.py"
 SEARCH, ENSEMBLE = "nmtflex/decoding/search.py", "nmtflex/decoding/ensemble.py"
 TALLY = "tests/unit/decoding/test_tally.py"
 
@@ -203,6 +204,27 @@ ATTENTION = [
         "[config.longest_output(int(encoded.lengths.max()))] * len(encoded.lengths)",
         "the longest output depends on the other sentences of the batch",
         "tests/unit/decoding/test_search.py",
+    ),
+    Mutant(
+        REPEATS,
+        "self._words[parents], tokens[:, None]",
+        "self._words[: len(parents)], tokens[:, None]",
+        "the words of another hypothesis are kept for n-grams",
+        "tests/unit/decoding/test_search.py -k ngram",
+    ),
+    Mutant(
+        REPEATS,
+        "starts = max(0, step - before)",
+        "starts = max(0, step - before - 1)",
+        "the n-gram just before may be repeated",
+        "tests/unit/decoding/test_search.py -k ngram",
+    ),
+    Mutant(
+        REPEATS,
+        "banned &= ~forced[:, None]",
+        "pass",
+        "a prefix must not repeat an n-gram",
+        "tests/unit/decoding/test_constrained.py -k ngram",
     ),
     Mutant(
         SEARCH,

@@ -104,12 +104,18 @@ class TableModel(Predicting):
         return self.table[_mix(memory, state) % len(self.table)].tolist()
 
 
+def repeats(ids: list[int], size: int) -> bool:
+    """Return whether the last ``size`` tokens stand together before, too."""
+    return any(ids[end - size : end] == ids[-size:] for end in range(size, len(ids)))
+
+
 def slow_beam_search(
     model: TableModel,
     source: list[int],
     beam: int,
     alpha: float,
     limit: int,
+    no_repeat: int = 0,
 ) -> list[tuple[list[int], float, float, list[float]]]:
     """Beam search of one sentence in plain loops, best first.
 
@@ -122,6 +128,8 @@ def slow_beam_search(
         for rank, (ids, total, _) in enumerate(live):
             for token, value in enumerate(model.defined(source, ids)):
                 if token in {PAD_ID, BOS_ID} or (len(ids) == limit and token != EOS_ID):
+                    continue
+                if no_repeat and token != EOS_ID and repeats([*ids, token], no_repeat):
                     continue
                 candidates.append((-(total + value), token, rank))
         continued = []

@@ -27,6 +27,7 @@ PLAIN = {"device": "cpu", "threads": 1, "dtype": "float64"}
 OPTIONS = [
     {"beam": 1},
     {"beam": 7, "length_penalty": 0.3},
+    {"no_repeat_ngram": 1},
     {"max_length": 3},
     {"max_length_ratio": 0.5},
     {"replace_unk": True},

@@ -7,7 +7,7 @@ import random
 
 import pytest
 import torch
-from table_model import TableModel
+from table_model import TableModel, repeats
 
 from nmtflex.config import SearchConfig
 from nmtflex.decoding.constrained import constrained_search
@@ -88,6 +88,23 @@ def test_a_huge_beam_finds_every_translation_that_meets_the_constraints(prefix, 
             total = expected[tuple(one.ids)]
             assert one.log_probability == pytest.approx(total, abs=1e-12)
             assert one.score == pytest.approx(total / (len(one.ids) + 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_words_of_constraints_may_repeat_an_ngram_and_others_may_not(size: int) -> None:
+    sources = [[4, 5], [6], [5, 6, 7], [7, 7]]
+    for seed in range(4):
+        model = TableModel(9, seed=seed, eos_bonus=-2.0)
+        config = SearchConfig(beam=3, max_length=9, no_repeat_ngram=size)
+        free = search([model], sources, [FREE] * 4, config)
+        assert free == beam_search([model], sources, config)
+        for hypotheses in search([model], sources, [Constraints([4, 4, 4], [])] * 4, config):
+            for one in hypotheses:
+                assert one.ids[:3] == [4, 4, 4]
+                assert not any(repeats(one.ids[:end], size) for end in range(4, len(one.ids) + 1))
+        terms = [[5, 6], [5, 6]]
+        for hypotheses in search([model], sources, [Constraints([], terms)] * 4, config):
+            assert all(contains(one.ids, terms) for one in hypotheses)
 
 
 def cases(count: int, seed: int = 0) -> tuple[list[list[int]], list[Constraints]]:

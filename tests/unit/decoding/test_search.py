@@ -5,7 +5,7 @@ import random
 
 import pytest
 import torch
-from table_model import Output, Predicting, TableModel, slow_beam_search
+from table_model import Output, Predicting, TableModel, repeats, slow_beam_search
 
 from nmtflex.config import SearchConfig
 from nmtflex.decoding.search import beam_search
@@ -31,6 +31,25 @@ def test_equals_a_slow_search(beam: int, alpha: float, grain: float, vocabulary:
     found = beam_search([model], sources, config)
     for source, hypotheses in zip(sources, found, strict=True):
         assert hypotheses == slow_beam_search(model, source, beam, alpha, limit=6)
+
+
+@pytest.mark.parametrize("beam", [1, 2, 5])
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("grain", [0.0, 0.5])
+def test_no_ngram_is_repeated(beam: int, size: int, grain: float) -> None:
+    model = TableModel(7, seed=beam, grain=grain, eos_bonus=-2.0)
+    sources = sentences(9)
+    config = SearchConfig(beam=beam, max_length=15, no_repeat_ngram=size)
+    found = beam_search([model], sources, config)
+    plain = beam_search([model], sources, SearchConfig(beam=beam, max_length=15))
+    for source, hypotheses in zip(sources, found, strict=True):
+        assert hypotheses == slow_beam_search(model, source, beam, 1.0, 15, size)
+    assert any(
+        repeats(one.ids[:end], size)
+        for hypotheses in plain
+        for one in hypotheses
+        for end in range(1, len(one.ids) + 1)
+    )
 
 
 @pytest.mark.parametrize("beam", [1, 4])
