@@ -70,6 +70,7 @@ def _check(config: BenchConfig, decoding: Decoding) -> None:
     elif config.synthetic:
         idle = SearchConfig(
             length_penalty=search.length_penalty,
+            no_repeat_ngram=search.no_repeat_ngram,
             max_length=search.max_length,
             max_length_ratio=search.max_length_ratio,
             replace_unk=search.replace_unk,
@@ -101,6 +102,7 @@ def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
         "split": split,
         "beam": decoding.search.beam,
         "length_penalty": decoding.search.length_penalty,
+        "no_repeat_ngram": decoding.search.no_repeat_ngram,
         "max_length": decoding.search.max_length,
         "batch_sentences": decoding.batch.batch_sentences,
     }

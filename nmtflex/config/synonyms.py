@@ -72,6 +72,7 @@ _CALLED = {
         "thresholdsrc", "thresholdtgt", "word-min-count", "min-freq", "src-words-min-frequency",
     ),
     "n-best": ("nbest", "n-best-list", "num-return-sequences", "nbest-size"),
+    "no-repeat-ngram": ("no-repeat-ngram-size", "block-ngram-repeat"),
     "optimizer": ("optim", "optimiser", "optimizer-type", "optimizer-name"),
     "out": ("destdir", "save-data", "output-prefix"),
     "patience": ("early-stopping", "max-num-checkpoint-not-improved", "early-stopping-patience"),

@@ -65,7 +65,14 @@ def test_json_of_a_run(command_line, tiny_run):
     assert result.code == 0, result.err
     assert result.out.count("\n") == 1
     found = json.loads(result.out)
-    options = {"split", "beam", "length_penalty", "max_length", "batch_sentences"}
+    options = {
+        "split",
+        "beam",
+        "length_penalty",
+        "no_repeat_ngram",
+        "max_length",
+        "batch_sentences",
+    }
     assert set(found) == ABOUT | options | {"runs"}
     assert (found["repeats"], found["threads"], found["split"]) == (2, 1, "test")
     assert {"processor", "cores", "torch", "numba", "python"} <= set(found["machine"])
@@ -232,6 +239,7 @@ def test_json_of_growth(command_line, at_home):
         (["--kernels", "--dtype", "float64"], "--dtype float64 has no effect on --kernels"),
         (["--synthetic", "--max-length", "9"], "--max-length 9 has no effect on --synthetic"),
         (["--synthetic", "--length-penalty", "0.5"], "--length-penalty 0.5 has no effect on --syn"),
+        (["--synthetic", "--no-repeat-ngram", "4"], "--no-repeat-ngram 4 has no effect on --syn"),
         (["--synthetic", "--replace-unk"], "--replace-unk has no effect on --synthetic"),
         (["--synthetic", "--tau", "auto"], "--tau auto ... --synthetic"),
         (["--synthetic", "--unk", "UNK"], "--unk UNK has no effect on --synthetic"),

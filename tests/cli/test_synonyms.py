@@ -38,6 +38,7 @@ def test_every_hint_names_an_option_of_ours():
         ("translate", "--beam-size", "--beam"),
         ("translate", "--nbest", "--n-best"),
         ("translate", "--lenpen", "--length-penalty"),
+        ("translate", "--no-repeat-ngram-size", "--no-repeat-ngram"),
         ("preprocess", "--src-lang", "--source-lang"),
         ("preprocess", "--tgt_lang", "--target-lang"),
         ("preprocess", "--trainpref", "--train"),

@@ -30,7 +30,7 @@ LAYERED = [
     *("--encoder", "transformer", "--encoder-heads", "2", "--encoder-layers", "1"),
     *("--decoder", "ssru", "--decoder-heads", "2", "--attention", "flexible"),
     *("--encoder-ffn", "16", "--decoder-ffn", "16"),
-    *("--attention-dropout", "0.1", "--ffn-dropout", "0.1"),
+    *("--attention-dropout", "0.1", "--ffn-dropout", "0.1", "--position-shift", "9"),
 ]
 
 
