@@ -220,8 +220,8 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
         **options: Those of ``nmtflex translate``, with underscores. Search: ``beam``,
             ``length_penalty``, ``no_repeat_ngram``, ``max_length``, ``max_length_ratio`` and
             ``max_source_length`` (which limit the time of a line), ``replace_unk``, ``unk``.
-            Paragraphs: ``split`` ("sentences"), ``join``. Flexible attention: ``tau`` (a number, "inf", "auto").
-            Runs of ``--attend-every gate``: ``reuse_below``.
+            Paragraphs: ``split`` ("sentences"), ``join``. Flexible attention: ``tau`` (a number,
+            "inf", "auto"). Runs of ``--attend-every gate``: ``reuse_below``.
             Traces and replaced unknown words: ``layer`` and ``head``, from 1.
             Speed: ``batch_sentences``, ``int8``, ``device``, ``dtype``, ``threads``.
 
