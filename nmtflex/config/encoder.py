@@ -86,6 +86,16 @@ class TransformerEncoderConfig(EncoderConfig):
             le=MOST_UNITS,
         ),
     ] = 1024
+    encoder_window: Annotated[
+        int,
+        Opt(
+            "Let each token attend to itself and to N tokens on each side in every encoder layer, "
+            "so that the encoder's cost is linear in the source's length (Beltagy et al. 2020: "
+            "256). 0: to all tokens.",
+            ge=0,
+            le=1_000_000,
+        ),
+    ] = 0
     pre_norm: PreNorm = False
     ffn_dropout: FfnDropout = 0.0
     attention_dropout: AttentionDropout = 0.0

@@ -18,7 +18,7 @@ State = tuple[Tensor, ...]
 
 
 class SelfAttention(nn.Module):
-    """Every position attends to every position.
+    """Every position attends to every position, or to those near it.
 
     Vaswani et al. (2017), https://arxiv.org/abs/1706.03762, section 3.2::
 
@@ -28,19 +28,20 @@ class SelfAttention(nn.Module):
         size: D.
         heads: h, which divides D.
         dropout: Share of the weights dropped in training.
+        reach: How many positions before it, and after it, one attends to; None: to all.
     """
 
-    def __init__(self, size: int, heads: int, dropout: float) -> None:
+    def __init__(self, size: int, heads: int, dropout: float, reach: int | None = None) -> None:
         super().__init__()
         self.inputs = glorot(Product(size, 3 * size), outputs=3)
         self.output = glorot(Product(size, size))
-        self.heads = heads
-        self.dropout = dropout
+        self.heads, self.dropout, self.reach = heads, dropout, reach
 
     def forward(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
         """Attend within each sentence, if causal not to later tokens: [M, D] to [M, D]."""
         dropout = self.dropout if self.training else 0.0
-        return self.output(attend(self.inputs(x), layout, self.heads, dropout, causal))
+        contexts = attend(self.inputs(x), layout, self.heads, dropout, causal, self.reach)
+        return self.output(contexts)
 
 
 class CausalSelfAttention(SelfAttention):

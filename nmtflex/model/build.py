@@ -88,7 +88,9 @@ def _build_encoder(config: ModelConfig, embedding: Embedding) -> Encoder:
         size, around = own.encoder_size, (own.pre_norm, config.dropout)
         layers = []
         for _ in range(own.encoder_layers):
-            attention = SelfAttention(size, own.encoder_heads, own.attention_dropout)
+            attention = SelfAttention(
+                size, own.encoder_heads, own.attention_dropout, own.encoder_window or None
+            )
             feed_forward = FeedForward(size, own.encoder_ffn, own.ffn_dropout)
             layers.append(EncoderLayer(size, attention, feed_forward, *around))
         return TransformerEncoder(embedding, layers, *around, own.position_shift)

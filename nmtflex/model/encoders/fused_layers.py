@@ -25,7 +25,8 @@ class FusedLayers:
     def __init__(
         self, layers: Sequence[EncoderLayer], size: int, norm: nn.LayerNorm | None
     ) -> None:
-        self._heads = layers[0].attention.heads
+        attention = layers[0].attention
+        self._heads, self._reach = attention.heads, attention.reach
         sublayers = Sublayers(size)
         for layer in layers:
             sublayers.look_around(layer.around_attention, layer.attention)
@@ -37,5 +38,5 @@ class FusedLayers:
 
     def __call__(self, x: Tensor, lengths: Tensor) -> Tensor:
         """Return [M, H] of real tokens [M, H], of sentences of lengths [B]."""
-        rows = self._program.run_sentences(array(x), self._heads, array(lengths))
+        rows = self._program.run_sentences(array(x), self._heads, self._reach, array(lengths))
         return torch.from_numpy(rows)

@@ -15,7 +15,15 @@ from nmtflex.ops.compiled import SUMS, compiled, entry
 from nmtflex.ops.linear.attend_stages import Seen, Source
 from nmtflex.ops.linear.product_loops import ROWS
 from nmtflex.ops.linear.stage_loops import Fixed, Moving, run_share
-from nmtflex.ops.self_attention.loops import lay_out, look, make_room, score
+from nmtflex.ops.self_attention.loops import (
+    clear_around,
+    lay_out,
+    look,
+    make_room,
+    own_part,
+    score,
+    seen_by,
+)
 
 
 @entry(parallel=True)
@@ -26,6 +34,7 @@ def run_layers(
     seen: Seen,
     moving: Moving,
     begins: Whole,
+    reach: int,
     shares: Whole,
 ) -> None:
     """Run a program whose parts have self-attention between them.
@@ -37,6 +46,7 @@ def run_layers(
         seen: Not read.
         moving: What parts keep are queries, keys and values [M, 3 D], and contexts what they take.
         begins: [B + 1], where the tokens of each sentence begin, and where the last one's end.
+        reach: Tokens on each side that one attends to.
         shares: Where the tokens of each thread begin and end.
     """
     for part in range(len(parts) - 1):
@@ -46,28 +56,31 @@ def run_layers(
         if part + 2 < len(parts):
             for share in prange(shares.shape[0] - 1):
                 low, high = shares[share], shares[share + 1]
-                _look_around(moving.kept, source.heads, begins, low, high, moving.taken)
+                _look_around(moving.kept, source.heads, reach, begins, low, high, moving.taken)
 
 
 @compiled(**SUMS)
 def _look_around(
-    kept: Array, heads: int, begins: Whole, low: int, high: int, contexts: Array
+    kept: Array, heads: int, reach: int, begins: Whole, low: int, high: int, contexts: Array
 ) -> None:
-    """Attend from the tokens of a thread to all tokens of their sentences."""
+    """Attend from the tokens of a thread to those of their sentences."""
     longest = 0
     for b in range(len(begins) - 1):
         if begins[b] < high and begins[b + 1] > low:
             longest = max(longest, begins[b + 1] - begins[b])
     room = make_room(longest, contexts.shape[1] // heads, kept)
     for b in range(len(begins) - 1):
-        first, last = max(begins[b], low), min(begins[b + 1], high)
+        begin, length = begins[b], begins[b + 1] - begins[b]
+        first, last = max(begin, low), min(begin + length, high)
         if first < last:
-            sentence = kept[begins[b] : begins[b + 1]]
             for head in range(heads):
-                lay_out(sentence, head, room)
+                lay_out(kept[begin : begin + length], head, room)
                 for at in range(first, last, ROWS):
                     stop = min(at + ROWS, last)
-                    score(kept[at:stop], len(sentence), head, room)
+                    seen = seen_by(at - begin, stop - begin, length, False, reach)
+                    score(kept[at:stop], seen[0], seen[1], head, room)
                     for k in range(stop - at):
-                        softmax(room.weights[k, : len(sentence)])
-                    look(len(sentence), head, room, contexts[at:stop])
+                        left, right = own_part(at + k - begin, length, seen[0], False, reach)
+                        softmax(room.weights[k, left:right])
+                        clear_around(room.weights[k, : seen[1] - seen[0]], left, right)
+                    look(seen[0], seen[1], head, room, contexts[at:stop])

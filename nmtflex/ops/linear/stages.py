@@ -157,12 +157,13 @@ class Program:
         run_rows(stage_loops.run_stages, len(x), units, fixed, source, seen, moving)
         return done
 
-    def run_sentences(self, x: Array, heads: int, lengths: Array) -> Array:
+    def run_sentences(self, x: Array, heads: int, reach: int | None, lengths: Array) -> Array:
         """Run all stages for the tokens of sentences, with self-attention after what is kept.
 
         Args:
             x: [M, D], sentence by sentence.
             heads: h.
+            reach: Tokens on each side that one attends to; None: all.
             lengths: [B], of the sentences.
 
         Returns:
@@ -176,6 +177,7 @@ class Program:
         parts = np.array([0, *ends, len(fixed.program)])
         begins = np.array([0, *np.cumsum(lengths)])
         units = len(x) * len(fixed.weights)
-        given = fixed, parts, NOWHERE._replace(heads=heads), NOTHING_SEEN, moving, begins
+        near = len(x) if reach is None else reach
+        given = fixed, parts, NOWHERE._replace(heads=heads), NOTHING_SEEN, moving, begins, near
         run_rows(encode_loops.run_layers, len(x), units, *given)
         return x

@@ -56,11 +56,18 @@ class Layout(NamedTuple):
 
 
 def attend(
-    projections: Tensor, layout: Layout, heads: int, dropout: float = 0.0, causal: bool = False
+    projections: Tensor,
+    layout: Layout,
+    heads: int,
+    dropout: float = 0.0,
+    causal: bool = False,
+    reach: int | None = None,
 ) -> Tensor:
     """Attend within each sentence.
 
-    Vaswani et al. (2017), eq. 1, for each head: softmax(Q K^T / sqrt(D / h)) V.
+    Vaswani et al. (2017), eq. 1, for each head: softmax(Q K^T / sqrt(D / h)) V. With a reach the
+    cost is linear in the length: Beltagy et al. (2020), https://arxiv.org/abs/2004.05150,
+    section 3.1, "sliding window".
 
     Args:
         projections: [M, 3 D], queries, keys and values, each head after head. More rows may
@@ -69,10 +76,11 @@ def attend(
         heads: h.
         dropout: Share of the weights set to 0; the others are divided by 1 - dropout.
         causal: Whether a position attends only to itself and to those before.
+        reach: How many positions before it, and after it, one attends to; None: to all.
 
     Returns:
         [M, D] and a row of zeros for each further one, in float32 at least on a CPU.
     """
     run = implementation("self_attention", projections.device).attend
     with torch.autocast(projections.device.type, enabled=False):
-        return run(projections, layout, heads, dropout, causal)
+        return run(projections, layout, heads, dropout, causal, reach)

@@ -22,13 +22,20 @@ if TYPE_CHECKING:
 START = 32  # positions that take as long as starting on a sentence
 
 
-def attend(projections: Tensor, layout: Layout, heads: int, dropout: float, causal: bool) -> Tensor:
+def attend(
+    projections: Tensor,
+    layout: Layout,
+    heads: int,
+    dropout: float,
+    causal: bool,
+    reach: int | None,
+) -> Tensor:
     """Attend within each sentence; see ``nmtflex.ops.self_attention``."""
     if projections.dtype == torch.float64:
-        return reference.attend(projections, layout, heads, dropout, causal)
+        return reference.attend(projections, layout, heads, dropout, causal, reach)
     seed = int(torch.empty((), dtype=torch.long).random_()) if dropout else 0
     begins = np.append(0, layout.lengths.cumsum(0).numpy())
-    how = loops.How(heads, causal, dropout, seed)
+    how = loops.How(heads, causal, layout.width if reach is None else reach, dropout, seed)
     return _Attend.apply(projections.float().contiguous(), begins, how)  # type: ignore[no-untyped-call]
 
 
@@ -58,7 +65,7 @@ class _Attend(torch.autograd.Function):
 def _run(loop: Any, begins: Whole, how: loops.How, *tensors: Tensor) -> None:
     """Run a loop, each thread with a share of the heads of all sentences."""
     lengths = np.repeat(np.diff(begins), how.heads)
-    own = lengths * (lengths + START)
+    own = lengths * (np.minimum(lengths, 2 * how.reach + 1) + START)
     before, work = np.cumsum(own) - own, int(own.sum())
     threads = threads_for(work * tensors[0].shape[1] // how.heads)
     shares = np.searchsorted(before, np.arange(threads + 1) * work / threads)

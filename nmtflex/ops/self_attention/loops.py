@@ -28,6 +28,7 @@ class How(NamedTuple):
 
     heads: int
     causal: bool
+    reach: int  # tokens on each side that one attends to
     dropout: float
     seed: int  # of dropout
 
@@ -38,7 +39,7 @@ class Room(NamedTuple):
     queries: Array  # [ROWS, E]
     keys: Array  # [tiles of positions, E, COLUMNS]
     values: Array  # [tiles of units, S, COLUMNS]
-    weights: Array  # [ROWS, S and more]
+    weights: Array  # [ROWS, S and more], of what a block sees
     contexts: Array  # [ROWS, E and more]
 
 
@@ -50,9 +51,9 @@ class Backward(NamedTuple):
     values: Array  # as keys of ``Room``
     block_queries: Array  # [tiles of units, ROWS, COLUMNS]
     block_grads: Array  # [tiles of units, ROWS, COLUMNS]
-    of_weights: Array  # [ROWS, S and more]
-    turned: Array  # [S, ROWS]
-    sums: Array  # [S, E and more]
+    of_weights: Array  # as weights of ``Room``
+    turned: Array  # [S, ROWS], of the same positions
+    sums: Array  # [S, E and more], of the same positions
 
 
 @entry(parallel=True)
@@ -91,15 +92,16 @@ def _attend_share(
         lay_out(projections[begin:end], head, room)
         for low in range(begin, end, ROWS):
             high = min(low + ROWS, end)
-            seen = _bound(high - 1, begin, end, how)
-            score(projections[low:high], seen, head, room)
+            start, stop = seen_by(low - begin, high - begin, end - begin, how.causal, how.reach)
+            score(projections[low:high], start, stop, head, room)
             for k in range(high - low):
-                weights, bound = room.weights[k], _bound(low + k, begin, end, how)
-                sums[low + k, head] = softmax(weights[:bound])
+                left, right = own_part(low + k - begin, end - begin, start, how.causal, how.reach)
+                weights = room.weights[k, left:right]
+                sums[low + k, head] = softmax(weights)
                 if how.dropout:
-                    _drop(weights[:bound], low + k, head, how)
-                _clear(weights, bound, seen)
-            look(seen, head, room, contexts[low:high])
+                    _drop(weights, low + k, head, how)
+                clear_around(room.weights[k, : stop - start], left, right)
+            look(start, stop, head, room, contexts[low:high])
 
 
 @compiled(**SUMS)
@@ -112,9 +114,24 @@ def _longest(begins: Whole, first: int, last: int, how: How) -> int:
 
 
 @compiled(**SUMS)
-def _bound(at: int, begin: int, end: int, how: How) -> int:
-    """Return to how many positions of its sentence a token attends."""
-    return at + 1 - begin if how.causal else end - begin
+def seen_by(low: int, high: int, length: int, causal: bool, reach: int) -> tuple[int, int]:
+    """Return what a block of a sentence sees: from where, always the start of a tile, to where."""
+    start = max(low - reach, 0) // COLUMNS * COLUMNS
+    return start, (high if causal else min(high + reach, length))
+
+
+@compiled(**SUMS)
+def own_part(at: int, length: int, start: int, causal: bool, reach: int) -> tuple[int, int]:
+    """Return what a token sees of that, counted from the start."""
+    stop = at + 1 if causal else min(at + 1 + reach, length)
+    return max(at - reach, 0) - start, stop - start
+
+
+@compiled(**SUMS)
+def clear_around(row: Array, first: int, stop: int) -> None:
+    """Set a row to 0 but for a part."""
+    _clear(row, 0, first)
+    _clear(row, stop, len(row))
 
 
 @compiled(**SUMS)
@@ -181,21 +198,22 @@ def _lay_along(rows: Array, first: int, each: int, columns: Array) -> None:
 
 
 @compiled(**SUMS)
-def score(rows: Array, seen: int, head: int, room: Room) -> None:
-    """Compute the scores of some tokens, rows [K, 3 D], and the first positions; into weights."""
+def score(rows: Array, start: int, stop: int, head: int, room: Room) -> None:
+    """Compute the scores of a block, rows [K, 3 D], and what it sees; into weights."""
     each = room.queries.shape[1]
     scale = rows.dtype.type(1 / np.sqrt(each))
     for k in range(len(rows)):
         for e in range(each):
             room.queries[k, e] = rows[k, head * each + e] * scale
-    _multiply(room.queries, len(rows), room.keys, each, _tiles(seen), room.weights)
+    keys, tiles = room.keys[start // COLUMNS :], _tiles(stop - start)
+    _multiply(room.queries, len(rows), keys, each, tiles, room.weights)
 
 
 @compiled(**SUMS)
-def look(seen: int, head: int, room: Room, contexts: Array) -> None:
-    """Sum the first values by weights, into a head's part of contexts [K, D]."""
-    count, each = len(contexts), room.queries.shape[1]
-    _multiply(room.weights, count, room.values, seen, len(room.values), room.contexts)
+def look(start: int, stop: int, head: int, room: Room, contexts: Array) -> None:
+    """Sum what a block sees by its weights, into a head's part of contexts [K, D]."""
+    count, each, values = len(contexts), room.queries.shape[1], room.values[:, start:]
+    _multiply(room.weights, count, values, stop - start, len(values), room.contexts)
     _put(room.contexts, count, each, contexts, head * each)
 
 
@@ -268,26 +286,29 @@ def _backward_share(
             _clear(made[s], values, values + each)
         for low in range(begin, end, ROWS):
             high = min(low + ROWS, end)
-            count, seen = high - low, _bound(high - 1, begin, end, how)
-            score(projections[low:high], seen, head, room)
+            count, length = high - low, end - begin
+            start, stop = seen_by(low - begin, high - begin, length, how.causal, how.reach)
+            seen, tile = stop - start, start // COLUMNS
+            score(projections[low:high], start, stop, head, room)
             _take_grads(grads[low:high], head, room, own)
-            _multiply(own.grads, count, own.values, each, _tiles(seen), own.of_weights)
+            _multiply(own.grads, count, own.values[tile:], each, _tiles(seen), own.of_weights)
             for k in range(count):
-                weights, of_weights = room.weights[k], own.of_weights[k]
-                bound = _bound(low + k, begin, end, how)
+                left, right = own_part(low + k - begin, length, start, how.causal, how.reach)
+                weights, of_weights = room.weights[k, left:right], own.of_weights[k, left:right]
                 if how.dropout:
-                    _drop(of_weights[:bound], low + k, head, how)
-                _weigh(weights[:bound], sums[low + k, head])
-                backward_softmax(weights[:bound], of_weights[:bound], 0.0)
+                    _drop(of_weights, low + k, head, how)
+                _weigh(weights, sums[low + k, head])
+                backward_softmax(weights, of_weights, 0.0)
                 if how.dropout:
-                    _drop(weights[:bound], low + k, head, how)
-                _clear(weights, bound, seen)
-                _clear(of_weights, bound, seen)
+                    _drop(weights, low + k, head, how)
+                clear_around(room.weights[k, :seen], left, right)
+                clear_around(own.of_weights[k, :seen], left, right)
             _multiply_turned(room.weights, count, seen, own.block_grads, own)
-            _add(own.sums, seen, each, made, values)
+            _add(own.sums, seen, each, made[start:], values)
             _multiply_turned(own.of_weights, count, seen, own.block_queries, own)
-            _add(own.sums, seen, each, made, keys)
-            _multiply(own.of_weights, count, own.keys, seen, len(own.keys), room.contexts)
+            _add(own.sums, seen, each, made[start:], keys)
+            seen_keys = own.keys[:, start:]
+            _multiply(own.of_weights, count, seen_keys, seen, len(seen_keys), room.contexts)
             _scale(room.contexts, count, each)
             _put(room.contexts, count, each, of_projections[low:high], queries)
 

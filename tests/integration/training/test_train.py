@@ -31,6 +31,7 @@ LAYERED = [
     *("--decoder", "ssru", "--decoder-heads", "2", "--attention", "flexible"),
     *("--encoder-ffn", "16", "--decoder-ffn", "16"),
     *("--attention-dropout", "0.1", "--ffn-dropout", "0.1", "--position-shift", "9"),
+    *("--encoder-window", "3"),
 ]
 
 

@@ -229,7 +229,7 @@ def test_no_bit_depends_on_the_hypotheses_beside(int8, kind, attention):
 
 
 @pytest.mark.parametrize("options", [
-    {}, {"pre_norm": True}, {"encoder_layers": 1}, {"encoder_ffn": 27},
+    {}, {"pre_norm": True}, {"encoder_layers": 1}, {"encoder_ffn": 27}, {"encoder_window": 2},
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize(("int8", "alike"), [(True, near), (False, close)])
 @torch.inference_mode()
@@ -243,13 +243,13 @@ def test_sources_are_what_the_encoders_layers_make_of_them(options, int8, alike)
     alike(fast.summary, slow.summary)
 
 
-@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize(("heads", "window"), [(1, 0), (3, 0), (3, 4), (3, COLUMNS + 1)])
 @torch.inference_mode()
-def test_long_sources_are_read_in_blocks_whatever_the_threads(heads, monkeypatch):
+def test_long_sources_are_read_in_blocks_whatever_the_threads(heads, window, monkeypatch):
     monkeypatch.setattr(threads, "GRAIN", 1)
     size = 3 * (COLUMNS // 2 + 1)  # one head takes more than a tile, each of three takes a part
     sizes = {"embedding_size": size, "encoder_size": size, "encoder_heads": heads}
-    encoder = build(int8=False, decoder_heads=1, **sizes).encoder
+    encoder = build(int8=False, decoder_heads=1, encoder_window=window, **sizes).encoder
     lengths = torch.tensor([2 * COLUMNS + 1, COLUMNS, 1, AT_ONCE + 1])
     source = torch.randint(4, 40, (4, 2 * COLUMNS + 1), generator=torch.Generator().manual_seed(6))
     before, found = torch.get_num_threads(), []
@@ -263,10 +263,11 @@ def test_long_sources_are_read_in_blocks_whatever_the_threads(heads, monkeypatch
     close(found[0], encoder(source, lengths).states)
 
 
+@pytest.mark.parametrize("window", [0, 2])
 @pytest.mark.parametrize("int8", [True, False])
 @torch.inference_mode()
-def test_no_bit_of_a_source_depends_on_the_sentences_beside(int8):
-    encoder = build(int8).encoder
+def test_no_bit_of_a_source_depends_on_the_sentences_beside(int8, window):
+    encoder = build(int8, encoder_window=window).encoder
     source, lengths = batch()
     together = encoder(source, lengths).states
     for row, length in enumerate(LENGTHS):

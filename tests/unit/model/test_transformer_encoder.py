@@ -48,6 +48,25 @@ def test_a_sentence_alone_is_read_as_in_its_batch(pre_norm):
             assert not found[length:].any()
 
 
+@pytest.mark.parametrize("kernels", ["auto", "reference"])
+def test_a_window_limits_what_a_token_can_know_to_so_many_tokens_a_layer(kernels, monkeypatch):
+    monkeypatch.setenv("NMTFLEX_KERNELS", kernels)
+    encoder = build(encoder_layers=2, encoder_window=3).eval().encoder
+    source = torch.randint(4, 20, (1, 40))
+    changed = source.clone()
+    changed[0, 20] += 1 if changed[0, 20] < 19 else -1
+    lengths = torch.tensor([40])
+    same = (encoder(source, lengths).states == encoder(changed, lengths).states)[0].all(1)
+    assert (~same).nonzero().flatten().tolist() == list(range(20 - 6, 20 + 7))
+
+
+@torch.no_grad()
+def test_a_window_of_a_whole_sentence_is_none():
+    encoder, wide = (build(encoder_window=window).double().eval().encoder for window in (0, 6))
+    found, expected = wide(SOURCE, LENGTHS).states, encoder(SOURCE, LENGTHS).states
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("decoder", ["ssru", "transformer"])
 @pytest.mark.parametrize("autocast", [False, True])
 def test_every_parameter_gets_a_gradient_in_training(decoder, autocast):
@@ -67,9 +86,9 @@ def test_each_share_is_dropped_in_its_own_places(option, monkeypatch):
     """On embeddings with positions and sublayers; on hidden units; on weights of self-attention."""
     shares = []
 
-    def attend(projections, layout, heads, dropout, causal):
+    def attend(projections, layout, heads, dropout, *rest):
         shares.append(dropout)
-        return self_attention.attend(projections, layout, heads, dropout, causal)
+        return self_attention.attend(projections, layout, heads, dropout, *rest)
 
     monkeypatch.setattr("nmtflex.layers.self_attention.attend", attend)
     only = {"dropout": 0.0, "ffn_dropout": 0.0, "attention_dropout": 0.0, option: 0.3}

@@ -29,15 +29,16 @@ def learning(lengths, size=24, dtype=torch.float32, more=0):
     return torch.randn(sum(lengths) + more, 3 * size, dtype=dtype).requires_grad_()
 
 
-def defined(projections, heads, causal=False, keep=None):
+def defined(projections, heads, causal=False, keep=None, reach=math.inf):
     """Attend within one sentence, head by head; ``keep`` [h, S, S] multiplies the weights."""
     contexts = []
     parts = (part.chunk(heads, dim=1) for part in projections.chunk(3, dim=1))
     for head, (q, k, v) in enumerate(zip(*parts, strict=True)):
         scores = q @ k.t() / math.sqrt(q.shape[1])
-        if causal:
-            later = torch.ones(scores.shape, dtype=torch.bool).triu(1)
-            scores = scores.masked_fill(later, -math.inf)
+        for i in range(len(scores)):
+            for j in range(len(scores)):
+                if abs(i - j) > reach or (causal and j > i):
+                    scores[i, j] = -math.inf
         weights = scores.softmax(1)
         contexts.append((weights if keep is None else weights * keep[head]) @ v)
     return torch.cat(contexts, dim=1)
@@ -76,6 +77,32 @@ def test_a_step_sees_itself_and_those_before(kernels, sentences, width):
 
 
 @BOTH
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("reach", [1, 15, 16, 30, 99, 1000])
+def test_with_a_reach_only_near_positions_are_attended_to(kernels, reach, causal):
+    lengths = [60, 60] if causal else LENGTHS
+    x = learning(lengths)
+    exact = x.detach().double().requires_grad_()
+    parts = [defined(part, 3, causal, reach=reach) for part in exact.split(lengths)]
+    expected = torch.cat(parts)
+    found = attend(x, laid_out(lengths), 3, causal=causal, reach=reach)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-5)
+    wanted = gradient(expected, exact)
+    torch.testing.assert_close(gradient(found, x).double(), wanted, rtol=1e-4, atol=1e-5)
+
+
+@BOTH
+def test_positions_out_of_reach_are_never_read(kernels):
+    """Poison: NaN in a key or value that counts for 0 would still give NaN."""
+    x = learning([130])
+    with torch.no_grad():
+        x[80:] = math.nan
+    found = attend(x, laid_out([130]), 2, reach=5)
+    assert torch.isfinite(found[:48]).all()
+    assert torch.isnan(found[75:]).all()
+
+
+@BOTH
 def test_further_rows_attend_to_nothing(kernels):
     lengths = [4, 9]
     x = learning(lengths, more=3)
@@ -87,7 +114,7 @@ def test_further_rows_attend_to_nothing(kernels):
     assert not of_x[13:].any()
 
 
-def dropped(lengths, p, causal=False):
+def dropped(lengths, p, causal=False, reach=None):
     """Return contexts, projections, and what dropout multiplied each weight with.
 
     Values are the columns of a unit matrix, so contexts are weights.
@@ -97,22 +124,24 @@ def dropped(lengths, p, causal=False):
     with torch.no_grad():
         x[:, 2 * width :] = torch.cat([torch.eye(width)[:length] for length in lengths])
     layout = laid_out(lengths)
-    whole = attend(x, layout, 1, 0.0, causal)
-    left = attend(x, layout, 1, p, causal)
+    whole = attend(x, layout, 1, 0.0, causal, reach)
+    left = attend(x, layout, 1, p, causal, reach)
     keep = torch.where(whole > 0, left / whole, 1.0).detach()
     return left, x, [part[:, : len(part)] for part in keep.split(lengths)]
 
 
+@pytest.mark.parametrize("reach", [None, 20])
 @pytest.mark.parametrize("causal", [False, True])
-def test_dropout_scales_what_it_keeps_and_the_gradient_knows_what_was_dropped(causal):
+def test_dropout_scales_what_it_keeps_and_the_gradient_knows_what_was_dropped(causal, reach):
     lengths = [60, 60] if causal else [7, 60, 20]
-    left, x, keep = dropped(lengths, 0.25, causal)
+    left, x, keep = dropped(lengths, 0.25, causal, reach)
     for part in keep:
         nothing = part.abs() < 1e-6
         assert torch.allclose(part[~nothing & (part != 1)], torch.tensor(1 / 0.75))
     exact = x.detach().double().requires_grad_()
     parts = zip(exact.split(lengths), keep, strict=True)
-    expected = torch.cat([defined(part, 1, causal, own[None].double()) for part, own in parts])
+    near = math.inf if reach is None else reach
+    expected = torch.cat([defined(one, 1, causal, own[None].double(), near) for one, own in parts])
     torch.testing.assert_close(left.double(), expected, rtol=1e-4, atol=1e-5)
     wanted = gradient(expected, exact)
     torch.testing.assert_close(gradient(left, x).double(), wanted, rtol=1e-4, atol=1e-5)
@@ -129,21 +158,22 @@ def test_each_weight_is_dropped_with_the_same_probability():
         assert abs(alike - (0.3**2 + 0.7**2)) < 5 * (0.25 / one.numel()) ** 0.5
 
 
-def test_a_sentence_gives_the_same_bits_whatever_is_beside_it(with_threads):
+@pytest.mark.parametrize("reach", [None, 20])
+def test_a_sentence_gives_the_same_bits_whatever_is_beside_it(with_threads, reach):
     x = learning(LENGTHS)
     with torch.no_grad():
         x[:3] = math.nan  # the first sentence
     parts = []
     for threads in (1, 2):
         with_threads(threads)
-        found = attend(x, laid_out(LENGTHS), 3)
+        found = attend(x, laid_out(LENGTHS), 3, reach=reach)
         parts.append((found, torch.autograd.grad(found, x, torch.ones_like(found))[0]))
     for contexts, of_x in parts:
         begin = LENGTHS[0]
         for length in LENGTHS[1:]:
             own = slice(begin, begin + length)
             alone = x.detach()[own].requires_grad_()
-            found = attend(alone, laid_out([length]), 3)
+            found = attend(alone, laid_out([length]), 3, reach=reach)
             (expected,) = torch.autograd.grad(found, alone, torch.ones_like(found))
             assert torch.equal(contexts[own], found)
             assert torch.equal(of_x[own], expected)
