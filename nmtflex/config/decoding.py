@@ -64,8 +64,7 @@ class SearchConfig(Config):
         int,
         Opt(
             "Never repeat N tokens in a row within a translation, against loops in long outputs; 4 "
-            "to 8 helped with paragraphs. The search takes its steps one by one, which is slower. "
-            "0: allow repeats.",
+            "to 8 helped with paragraphs. 0: allow repeats.",
             ge=0,
             le=1000,
         ),

@@ -144,8 +144,8 @@ def beam_search(
         found = extend_beam(beam.rows, beam.totals, values, words, slots)
         return Beam(beam.rows[found.parents], *found)
 
-    if repeats is None and (fused := ensemble.fused()) is not None:
-        rules = Rules(most, slots, *bar.scores, EOS_ID, np.array(NEVER))
+    if (fused := ensemble.fused()) is not None:
+        rules = Rules(most, slots, *bar.scores, EOS_ID, np.array(NEVER), config.no_repeat_ngram)
         live, ended, greatest = fused(beam, rules)
         check_numbers(np.array([greatest]))
     else:

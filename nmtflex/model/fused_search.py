@@ -71,7 +71,8 @@ class FusedSearch:
         live, ended = [first], list[Beam]()
         while len(live[-1].rows):
             past = len(ended)
-            words, state = self._words(memory, past, steps), _with_room(state, past, steps)
+            words = self._words(memory, past, steps)
+            state = _with_room(state, past, steps, rules.no_repeat > 0)
             go_on, end = _record(live[-1], most, steps), _record(None, most, steps)
             machine = Machine(self._layers.fixed, source, words, self._output)
             given = machine, rules, state, go_on, end, past, work
@@ -91,18 +92,25 @@ class FusedSearch:
         return Words(self._embedded, self._scale, self._feedback, positions, summaries)
 
 
-def _with_room(state: State, past: int, steps: int) -> State:
-    """Return the state with room for ``steps`` more."""
+def _with_room(state: State, past: int, steps: int, remembering: bool) -> State:
+    """Return the state with room for ``steps`` more, and for their words if they are remembered."""
     most = len(state.mixed)
+    if remembering:
+        state = state._replace(said=_longer(state.said, past, steps))
     if not state.cache.shape[1]:
         return state
-    places = np.empty((most, past + steps), np.int64)
-    places[:, :past] = state.places[:, :past]
-    cache = state.cache
+    places, cache = _longer(state.places, past, steps), state.cache
     if state.free + steps * most > len(cache):
         cache = np.empty((2 * state.free + steps * most, cache.shape[1]), np.float32)
         cache[: state.free] = state.cache[: state.free]
     return state._replace(cache=cache, places=places)
+
+
+def _longer(numbers: Array, past: int, steps: int) -> Array:
+    """Return the first numbers [M, past] with room for more."""
+    longer = np.empty((len(numbers), past + steps), np.int64)
+    longer[:, :past] = numbers[:, :past]
+    return longer
 
 
 def _record(first: Beam | None, most: int, steps: int) -> Record:

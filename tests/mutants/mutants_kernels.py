@@ -407,6 +407,20 @@ KERNELS = [
     ),
     Mutant(
         GROW_LOOPS,
+        "_follow_back(state.said[:, : past - 1], parents)",
+        "pass",
+        "the words of another hypothesis are kept for n-grams in a search of one call",
+        WHOLE,
+    ),
+    Mutant(
+        GROW_LOOPS,
+        "width = min(width + more, len(layer.bias))",
+        "width = min(width, len(layer.bias))",
+        "no other words are read for those that would repeat an n-gram",
+        WHOLE,
+    ),
+    Mutant(
+        GROW_LOOPS,
         "state.mixed[n] = mixed[parents[n]]",
         "state.mixed[n] = mixed[n]",
         "hypotheses go on with another one's state in a search of one call",

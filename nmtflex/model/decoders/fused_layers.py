@@ -86,7 +86,8 @@ class FusedLayers:
         mixed = np.zeros((most, layers, self._size), np.float32)
         focus = np.zeros((most, len(self._attention.layers), self.heads), np.float32)
         cache = np.empty((0, 2 * self._looking_back * self._size), np.float32)
-        return State(mixed, focus, cache, 0, np.empty((most, 0), np.int64))
+        nothing = np.empty((most, 0), np.int64)
+        return State(mixed, focus, cache, 0, nothing, nothing)
 
     def parts(self) -> list[tuple[object, str]]:
         """Return the methods that take time, for a stopwatch."""

@@ -53,6 +53,7 @@ class Rules(NamedTuple):
     length_penalty: float  # alpha
     end: int  # the word that ends a translation
     never: Array  # words that are not produced
+    no_repeat: int  # tokens in a row that a translation never repeats; 0: it may
 
 
 def places(groups: Array) -> Array:

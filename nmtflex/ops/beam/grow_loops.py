@@ -15,6 +15,7 @@ import numpy as np
 from nmtflex.ops.arrays import Array, Whole
 from nmtflex.ops.beam import SLACK, Rules
 from nmtflex.ops.beam.loops import extend
+from nmtflex.ops.beam.repeat_loops import leave_out, repeating
 from nmtflex.ops.compiled import ROUNDED, SUMS, compiled, entry
 from nmtflex.ops.linear.attend_stages import Seen, Source
 from nmtflex.ops.linear.stage_loops import Fixed, Moving, run_stages
@@ -48,6 +49,7 @@ class State(NamedTuple):
     cache: Array  # rows of self-attention, C M of them free
     free: int  # the first free one
     places: Whole  # [M, T + C], the row of each step, if there is self-attention
+    said: Whole  # [M, T + C], the words, if none may be repeated
 
 
 class Record(NamedTuple):
@@ -105,16 +107,20 @@ def grow(
         )
         x, mixed, focus = _advance(machine, state, rows, tokens, at, first + at, free, work)
         free += stop - begin
-        values, found = _best_words(x, machine.output, rules, rows, first + at, work)
+        barred, counts = repeating(state.said[: stop - begin, : first + at], rules.no_repeat)
+        more = counts.max()
+        values, found = _best_words(x, machine.output, rules, rows, first + at, more, work)
         worst = _greatest(values)
         if not worst < np.inf:
             return at, worst
+        if more:
+            leave_out(values, found, barred, counts)
         room = values.size
         best = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
         count = extend(rows, totals, values, found, rules.slots, best[0], best[1], best[2])
         _sort_out(rows, best, count, rules, live, ended, at, first + at + 1)
-        parents = live.parents[stop : live.ends[at + 1]]
-        _follow(state, parents, mixed, focus, first + at + 1)
+        after = slice(stop, live.ends[at + 1])
+        _follow(state, live.parents[after], live.tokens[after], mixed, focus, first + at + 1)
         begin = stop
     return steps, 0.0
 
@@ -178,15 +184,15 @@ def _advance(
 
 @compiled(**SUMS)
 def _best_words(
-    x: Array, layer: Layer, rules: Rules, rows: Whole, past: int, work: Work
+    x: Array, layer: Layer, rules: Rules, rows: Whole, past: int, more: int, work: Work
 ) -> tuple[Array, Whole]:
-    """Return the most probable words of each hypothesis, as many as its sentences have slots."""
+    """Return the most probable words of each hypothesis, more than its sentence has slots."""
     count, width = len(x), 0
     only = np.empty(count, np.int64)
     for n in range(count):
         only[n] = rules.end if rules.most[rows[n]] == past else -1
         width = max(width, rules.slots[rows[n]])
-    width = min(width, len(layer.bias))
+    width = min(width + more, len(layer.bias))
     values, words = np.empty((count, width), x.dtype), np.empty((count, width), np.int64)
     shares = _shares(count, len(layer.weights), work)
     best_of_products(x, layer, rules.never, only, values, words, shares)
@@ -268,12 +274,23 @@ def _is_open(chosen: Whole, sums: Array, row: int, rules: Rules) -> bool:
 
 
 @compiled(**SUMS)
-def _follow(state: State, parents: Whole, mixed: Array, focus: Array, past: int) -> None:
+def _follow(
+    state: State, parents: Whole, tokens: Whole, mixed: Array, focus: Array, past: int
+) -> None:
     """Give each hypothesis the state of the one that it continues."""
     for n in range(len(parents)):
         state.mixed[n] = mixed[parents[n]]
         state.focus[n] = focus[parents[n]]
     if len(state.cache):
-        places = state.places[: len(mixed), :past].copy()
-        for n in range(len(parents)):
-            state.places[n, :past] = places[parents[n]]
+        _follow_back(state.places[:, :past], parents)
+    if state.said.shape[1]:
+        _follow_back(state.said[:, : past - 1], parents)
+        state.said[: len(tokens), past - 1] = tokens
+
+
+@compiled(**SUMS)
+def _follow_back(numbers: Whole, parents: Whole) -> None:
+    """Give each hypothesis the numbers of the one that it continues."""
+    before = numbers.copy()
+    for n in range(len(parents)):
+        numbers[n] = before[parents[n]]

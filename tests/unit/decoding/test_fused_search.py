@@ -102,6 +102,23 @@ def test_limits_of_single_sentences(seed):
 
 
 @pytest.mark.parametrize("kind", ["ssru", "transformer"])
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("steps", [3, 32])
+def test_without_repeated_ngrams(size, kind, steps, monkeypatch):
+    monkeypatch.setattr(fused_search, "MOST_STEPS", steps)
+    model = build(decoder=kind, end=-2.0)
+    plain = SearchConfig(beam=3, max_length=20)
+    search = SearchConfig(beam=3, max_length=20, no_repeat_ngram=size)
+    whole, stepwise = both(model, search)
+    check(whole, stepwise)
+    for found in whole:
+        for one in found:
+            grams = [tuple(one.ids[i : i + size]) for i in range(len(one.ids) - size + 1)]
+            assert len(set(grams)) == len(grams)
+    assert whole != beam_search([model], SOURCES, plain)
+
+
+@pytest.mark.parametrize("kind", ["ssru", "transformer"])
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_steps_of_a_call(steps, kind, monkeypatch):
     monkeypatch.setattr(fused_search, "MOST_STEPS", steps)
