@@ -17,10 +17,12 @@
 # DATA is as small_parallel_en_ja.sh says; SIZE=tiny is described in toolkits_tiny.sh. Otherwise: words
 # seen at least twice, one bidirectional LSTM layer, one LSTM decoder layer that is fed its last
 # attentional vector, additive attention (fairseq has its own projected dot product), dropout 0.2,
-# Adam 1e-3, clip 3, batches of 64 sentences, float32. OpenNMT-py and eole part the decoder's size
-# among the encoder's directions: at SIZE=512 theirs have 256 units each. All count target tokens
-# without padding, the end of sentence with them. nmtflex and fairseq time the search alone, nmtflex
-# after a warm-up; the others reading too.
+# Adam 1e-3, clip 3, batches of 64 sentences, float32. nmtflex-bfloat16 trains in bfloat16,
+# nmtflex-dot has fairseq's kind of score, nmtflex-unfed is not fed its last attentional vector, and
+# nmtflex-int8 decodes in 8 bits what nmtflex has trained. OpenNMT-py and eole part the decoder's
+# size among the encoder's directions: at SIZE=512 theirs have 256 units each. All count target
+# tokens without padding, the end of sentence with them. nmtflex and fairseq time the search alone,
+# nmtflex after a warm-up; the others reading too.
 source "$(dirname "$0")/common.sh"
 SIZE=${SIZE:-yardstick} UPDATES=${UPDATES:-200} WARMUP=${WARMUP:-40} EVERY=${EVERY:-20}
 ROUNDS=${ROUNDS:-2} BEAMS=${BEAMS-1 5 20} THREADS=${THREADS:-2}
@@ -31,7 +33,8 @@ case $SIZE in
   tiny) ;;
   *) stop "SIZE is yardstick, 512 or tiny, not $SIZE" ;;
 esac
-known="nmtflex fairseq opennmt eole joeynmt" corpus=({train,dev,test}.{en,ja})
+known="nmtflex nmtflex-bfloat16 nmtflex-int8 nmtflex-dot nmtflex-unfed fairseq opennmt eole joeynmt"
+corpus=({train,dev,test}.{en,ja})
 if [ "$SIZE" = tiny ]; then
   known="nmtflex nmtflex-bfloat16 nmtflex-transformer marian fairseq"
   corpus=({train,val,test2016}.{de,en})
@@ -63,20 +66,37 @@ done
 
 # For each toolkit: prepare; train FOLDER; decode FOLDER BEAM OUTPUT. What they print is their log.
 
+# train_lstm RUN NUMBER_FORMAT SCORE OPTION...
+train_lstm() {
+  $NMTFLEX train "$here/nmtflex" --run "$1" --attention global --score "$3" --decoder luong \
+    --embedding-size $embedding --encoder-size $encoder --decoder-size $decoder --dropout 0.2 \
+    --lr 1e-3 --clip 3 --batch-sentences 64 --updates $total --validate-every $total \
+    --valid-beam 1 --log-every "$EVERY" --device cpu --dtype "$2" --threads "$THREADS" "${@:4}"
+}
+# decode RUN BEAM OUTPUT OPTION...
+decode() {
+  $NMTFLEX bench "$1" --split test --beam "$2" --batch-sentences 128 --max-length 50 \
+    --device cpu --dtype float32 --threads "$THREADS" --repeats 1 --json "${@:4}" > "$3"
+}
+
 prepare_nmtflex() {
   $NMTFLEX preprocess --out "$here/nmtflex" --source-lang en --target-lang ja --min-frequency 2 \
     --train "$text/train" --valid "$text/dev" --test "$text/test"
 }
-train_nmtflex() {
-  $NMTFLEX train "$here/nmtflex" --run "$1" --attention global --score additive --decoder luong \
-    --embedding-size $embedding --encoder-size $encoder --decoder-size $decoder --dropout 0.2 \
-    --lr 1e-3 --clip 3 --batch-sentences 64 --updates $total --validate-every $total \
-    --valid-beam 1 --log-every "$EVERY" --device cpu --dtype float32 --threads "$THREADS"
-}
-decode_nmtflex() {
-  $NMTFLEX bench "$1" --split test --beam "$2" --batch-sentences 128 --max-length 50 \
-    --device cpu --dtype float32 --threads "$THREADS" --repeats 1 --json > "$3"
-}
+train_nmtflex() { train_lstm "$1" float32 additive; }
+decode_nmtflex() { decode "$@"; }
+prepare_nmtflex-bfloat16() { :; }
+train_nmtflex-bfloat16() { train_lstm "$1" bfloat16 additive; }
+decode_nmtflex-bfloat16() { decode "$@"; }
+prepare_nmtflex-int8() { :; }
+train_nmtflex-int8() { cp -r "$here/nmtflex.run.${1##*.}" "$1"; }
+decode_nmtflex-int8() { decode "$@" --int8; }
+prepare_nmtflex-dot() { :; }
+train_nmtflex-dot() { train_lstm "$1" float32 general; }
+decode_nmtflex-dot() { decode "$@"; }
+prepare_nmtflex-unfed() { :; }
+train_nmtflex-unfed() { train_lstm "$1" float32 additive --no-input-feeding; }
+decode_nmtflex-unfed() { decode "$@"; }
 
 prepare_fairseq() {
   "$fairseq" -m fairseq_cli.preprocess --source-lang en --target-lang ja --trainpref "$text/train" \

@@ -103,8 +103,6 @@ def timed_decoding(log: str, output: str) -> float:
 
 INTERVALS: dict[str, Callable[[str], list[Interval]]] = {
     "nmtflex": nmtflex_intervals,
-    "nmtflex-bfloat16": nmtflex_intervals,
-    "nmtflex-transformer": nmtflex_intervals,
     "marian": marian_intervals,
     "fairseq": fairseq_intervals,
     "opennmt": opennmt_intervals,
@@ -113,10 +111,13 @@ INTERVALS: dict[str, Callable[[str], list[Interval]]] = {
 }
 DECODING: dict[str, Callable[[str, str], float]] = {
     "nmtflex": nmtflex_decoding,
-    "nmtflex-bfloat16": nmtflex_decoding,
-    "nmtflex-transformer": nmtflex_decoding,
     "fairseq": fairseq_decoding,
 }  # the others: timed_decoding
+
+
+def _family(toolkit: str) -> str:
+    """Return the toolkit of which this is a variant, such as nmtflex-int8."""
+    return toolkit.partition("-")[0]
 
 
 class Benchmark(NamedTuple):
@@ -136,10 +137,10 @@ class Benchmark(NamedTuple):
         found = []
         for number in range(1, self.rounds + 1):
             name = f"{toolkit}.train.{number}.log"
-            if toolkit.startswith("nmtflex"):
+            if _family(toolkit) == "nmtflex":
                 name = f"{toolkit}.run.{number}/metrics.csv"
             path = self.folder / name
-            intervals = INTERVALS[toolkit](path.read_text(encoding="utf-8"))
+            intervals = INTERVALS[_family(toolkit)](path.read_text(encoding="utf-8"))
             measured = [one for one in intervals if one.update > self.warmup]
             if not measured:
                 raise ToolkitsError(f"no speeds after the warm-up in {path}")
@@ -161,7 +162,7 @@ class Benchmark(NamedTuple):
         for number in range(1, self.rounds + 1):
             log = self.folder / f"{toolkit}.decode.{beam}.{number}.log"
             output = self.folder / f"{toolkit}.output.{beam}.{number}"
-            read = DECODING.get(toolkit, timed_decoding)
+            read = DECODING.get(_family(toolkit), timed_decoding)
             try:
                 speed = read(log.read_text(encoding="utf-8"), output.read_text(encoding="utf-8"))
             except (IndexError, KeyError, ValueError) as error:

@@ -40,11 +40,10 @@ count_nmtflex() {
 prepare_nmtflex-bfloat16() { :; }
 train_nmtflex-bfloat16() { train_tiny "$1" ssru bfloat16; }
 count_nmtflex-bfloat16() { count_nmtflex "$1"; }
-decode_nmtflex-bfloat16() { decode_nmtflex "$@"; }
 prepare_nmtflex-transformer() { :; }
 train_nmtflex-transformer() { train_tiny "$1" transformer float32; }
 count_nmtflex-transformer() { count_nmtflex "$1"; }
-decode_nmtflex-transformer() { decode_nmtflex "$@"; }
+decode_nmtflex-transformer() { decode "$@"; }
 
 prepare_fairseq() {
   "$fairseq" -m fairseq_cli.preprocess --source-lang de --target-lang en \

@@ -77,7 +77,9 @@ def module(script):
 def test_a_row_for_each_installed_or_not(benchmark):
     training = "Step 60/60; acc: 9; bsz: 400/ 700/64; 900/1000 tok/s;  60 sec;"
     decoding = "Total translation time (s): 0.5"
-    done = benchmark(OPENNMT=benchmark.other, TRAINING=training, DECODING=decoding)
+    toolkits = "nmtflex fairseq opennmt eole joeynmt"
+    given = {"OPENNMT": benchmark.other, "TRAINING": training, "DECODING": decoding}
+    done = benchmark(TOOLKITS=toolkits, **given)
     assert done.returncode == 0, done.stderr
     heads = "parameters | tokens an update | each round | training, tokens/s | ratio | "
     heads += "decoding, beam 1 | ratio | decoding, beam 5 | ratio |"
@@ -108,6 +110,29 @@ def test_one_that_fails_is_a_line_with_its_log(benchmark, tmp_path):
     assert str(log) in done.stdout
 
 
+VARIANTS = [f"nmtflex-{one}" for one in ("bfloat16", "int8", "dot", "unfed")]
+
+
+def test_variants_train_and_decode_with_their_own_options(benchmark, tmp_path, command_line):
+    done = benchmark(TOOLKITS=" ".join(["nmtflex", *VARIANTS]), BEAMS="5")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(" | ") for line in done.stdout.splitlines()[4:]]
+    assert [row[0] for row in rows] == ["| nmtflex", *(f"| {one}" for one in VARIANTS)]
+    assert {row[5] for row in rows} == {"2,000"}
+    lines = (tmp_path / "log").read_text().split("\x1e")[:-1]
+    trainings = [line for line in lines if line.startswith("train\x1f")]
+    own = ("bfloat16", "general", "--no-input-feeding")
+    assert [[word in line for word in own] for line in trainings] == [
+        [False] * 3, [True, False, False], [False, True, False], [False, False, True],
+    ]  # fmt: skip
+    decodings = [line for line in lines if line.startswith("bench\x1f")]
+    assert ["--int8" in line for line in decodings] == [False, False, True, False, False]
+    assert cli.main(["--version"]) == 0
+    for line in (*trainings, *decodings):
+        outcome = command_line(*line.split("\x1f")[:-1])
+        assert outcome.code == 1, (line, outcome.err)  # there is nothing to read
+
+
 @pytest.mark.parametrize("size", ["yardstick", "512"])
 def test_the_program_takes_every_command(size, benchmark, tmp_path, command_line):
     assert benchmark(TOOLKITS="nmtflex", SIZE=size).returncode == 0
@@ -130,7 +155,8 @@ def test_the_program_takes_every_command(size, benchmark, tmp_path, command_line
         ({"SIZE": 1000}, "SIZE is yardstick, 512 or tiny, not 1000"),
         (
             {"TOOLKITS": "marian"},
-            "TOOLKITS of SIZE=yardstick are nmtflex fairseq opennmt eole joeynmt, not marian",
+            "TOOLKITS of SIZE=yardstick are nmtflex nmtflex-bfloat16 nmtflex-int8 nmtflex-dot "
+            "nmtflex-unfed fairseq opennmt eole joeynmt, not marian",
         ),
     ],
 )
