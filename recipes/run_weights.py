@@ -45,6 +45,7 @@ def read(path: Path) -> Run:
         "--tie-embeddings all": model["tie_embeddings"] == "all",
         "as many heads in the encoder as in the decoder": encoder.get("encoder_heads")
         == decoder.get("decoder_heads"),
+        "--encoder-window 0": not encoder.get("encoder_window"),
         "norms at the same places in the encoder and in the decoder": encoder.get("pre_norm")
         == decoder.get("pre_norm"),
     }

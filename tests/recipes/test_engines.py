@@ -191,6 +191,7 @@ def test_marian_computes_the_same(trained, tmp_path, monkeypatch, script, decode
     (["--decoder", "ssru"], "--tie-embeddings all"),
     (["--decoder", "ssru", "--attention", "memory", "--K", 2], "--attention global"),
     (["--decoder", "ssru", "--score", "general", "--tie-embeddings", "all"], "--score dot"),
+    (["--decoder", "ssru", "--encoder-window", 2], "--encoder-window 0"),
 ])  # fmt: skip
 @pytest.mark.usefixtures("recipes")
 def test_other_runs_are_refused(trained, tmp_path, script, options, named):
