@@ -122,7 +122,7 @@ def seen_by(low: int, high: int, length: int, causal: bool, reach: int) -> tuple
 
 @compiled(**SUMS)
 def own_part(at: int, length: int, start: int, causal: bool, reach: int) -> tuple[int, int]:
-    """Return what a token sees of that, counted from the start."""
+    """Return what a token sees, as places in what its block sees, which begins at ``start``."""
     stop = at + 1 if causal else min(at + 1 + reach, length)
     return max(at - reach, 0) - start, stop - start
 
