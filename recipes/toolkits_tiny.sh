@@ -37,7 +37,6 @@ train_nmtflex() { train_tiny "$1" ssru float32; }
 count_nmtflex() {
   "$PYTHON" "$RECIPES/parameters.py" "$1/checkpoints/"update-*/weights.safetensors
 }
-prepare_nmtflex-bfloat16() { :; }
 train_nmtflex-bfloat16() { train_tiny "$1" ssru bfloat16; }
 count_nmtflex-bfloat16() { count_nmtflex "$1"; }
 prepare_nmtflex-transformer() { :; }

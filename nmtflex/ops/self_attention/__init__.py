@@ -55,6 +55,15 @@ class Layout(NamedTuple):
         return flat if self.places is None else flat.index_select(0, self.places)
 
 
+class Options(NamedTuple):
+    """Options of ``attend``."""
+
+    heads: int
+    dropout: float
+    causal: bool
+    reach: int | None
+
+
 def attend(
     projections: Tensor,
     layout: Layout,
@@ -83,4 +92,4 @@ def attend(
     """
     run = implementation("self_attention", projections.device).attend
     with torch.autocast(projections.device.type, enabled=False):
-        return run(projections, layout, heads, dropout, causal, reach)
+        return run(projections, layout, Options(heads, dropout, causal, reach))

@@ -17,22 +17,16 @@ from nmtflex.ops.self_attention import loops, reference
 from nmtflex.ops.threads import run, threads_for
 
 if TYPE_CHECKING:
-    from nmtflex.ops.self_attention import Layout
+    from nmtflex.ops.self_attention import Layout, Options
 
 START = 32  # positions that take as long as starting on a sentence
 
 
-def attend(
-    projections: Tensor,
-    layout: Layout,
-    heads: int,
-    dropout: float,
-    causal: bool,
-    reach: int | None,
-) -> Tensor:
+def attend(projections: Tensor, layout: Layout, options: Options) -> Tensor:
     """Attend within each sentence; see ``nmtflex.ops.self_attention``."""
     if projections.dtype == torch.float64:
-        return reference.attend(projections, layout, heads, dropout, causal, reach)
+        return reference.attend(projections, layout, options)
+    heads, dropout, causal, reach = options
     seed = int(torch.empty((), dtype=torch.long).random_()) if dropout else 0
     begins = np.append(0, layout.lengths.cumsum(0).numpy())
     how = loops.How(heads, causal, layout.width if reach is None else reach, dropout, seed)

@@ -9,32 +9,27 @@ from torch import Tensor
 from torch.nn import functional
 
 if TYPE_CHECKING:
-    from nmtflex.ops.self_attention import Layout
+    from nmtflex.ops.self_attention import Layout, Options
 
 
 SHORTEST_BLOCK = 64  # queries, so that a short reach takes few calls
 
 
-def attend(
-    projections: Tensor,
-    layout: Layout,
-    heads: int,
-    dropout: float,
-    causal: bool,
-    reach: int | None,
-) -> Tensor:
+def attend(projections: Tensor, layout: Layout, options: Options) -> Tensor:
     """Attend within each sentence; see ``nmtflex.ops.self_attention``."""
     if projections.dtype == torch.bfloat16 and projections.device.type == "cpu":
         # The backward pass takes three to six times as long in bfloat16 there.
         projections = projections.float()
     count = int(layout.lengths.sum())
     together = layout.spread(projections[:count])
-    q, k, v = (_split(part, heads) for part in together.chunk(3, dim=2))
+    q, k, v = (_split(part, options.heads) for part in together.chunk(3, dim=2))
     mask = None if layout.mask is None else layout.mask[:, None, None]
-    if reach is None:
-        found = functional.scaled_dot_product_attention(q, k, v, mask, dropout, causal)
+    if options.reach is None:
+        found = functional.scaled_dot_product_attention(
+            q, k, v, mask, options.dropout, options.causal
+        )
     else:
-        found = _attend_near(q, k, v, mask, dropout, causal, reach)
+        found = _attend_near(q, k, v, mask, options, options.reach)
     contexts = layout.collect(found.transpose(1, 2).flatten(2))
     more = len(projections) - count
     return functional.pad(contexts, (0, 0, 0, more)) if more else contexts
@@ -46,13 +41,7 @@ def _split(x: Tensor, heads: int) -> Tensor:
 
 
 def _attend_near(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None,
-    dropout: float,
-    causal: bool,
-    reach: int,
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, options: Options, reach: int
 ) -> Tensor:
     """Attend to positions that are near, a block of queries at a time; all are [B, h, S, E]."""
     width, size, found = q.shape[2], max(reach, SHORTEST_BLOCK), []
@@ -61,12 +50,14 @@ def _attend_near(
         high = min(low + size, width)
         first, last = max(low - reach, 0), min(high + reach, width)
         ahead = places[first:last] - places[low:high, None]
-        seen = (ahead.abs() <= reach) & (ahead <= 0 if causal else True)
+        seen = (ahead.abs() <= reach) & (ahead <= 0 if options.causal else True)
         if mask is not None:
             # A row of padding sees itself, for a softmax over nothing is NaN.
             seen = seen & mask[..., first:last] | (ahead == 0)
         near, values = k[:, :, first:last], v[:, :, first:last]
         found.append(
-            functional.scaled_dot_product_attention(q[:, :, low:high], near, values, seen, dropout)
+            functional.scaled_dot_product_attention(
+                q[:, :, low:high], near, values, seen, options.dropout
+            )
         )
     return torch.cat(found, dim=2) if found else q
