@@ -186,7 +186,7 @@ def _advance(
 def _best_words(
     x: Array, layer: Layer, rules: Rules, rows: Whole, past: int, more: int, work: Work
 ) -> tuple[Array, Whole]:
-    """Return the most probable words of each hypothesis, more than its sentence has slots."""
+    """Return the most probable words of each hypothesis: as many as slots, and some more."""
     count, width = len(x), 0
     only = np.empty(count, np.int64)
     for n in range(count):
