@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtflex.ops.beam import Barred, leave_out, repeating
+
 Array = NDArray[Any]
 
 
@@ -22,8 +24,8 @@ class Repeats:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._words: Array = np.zeros((0, 0), np.int64)  # [N, T] of the last step
-        self._banned: Array = np.zeros((0, 2), np.int64)  # (hypothesis, word), each once
+        self._said: Array = np.zeros((0, 0), np.int64)  # [N, T] of the last step
+        self._barred = Barred(self._said, np.zeros(0, np.int64))
 
     def grow(self, parents: Array, tokens: Array, step: int) -> int:
         """Go on with the hypotheses of a step.
@@ -37,18 +39,11 @@ class Repeats:
             The most words that one of them must not take.
         """
         if step:
-            self._words = np.concatenate([self._words[parents], tokens[:, None]], axis=1)
+            self._said = np.concatenate([self._said[parents], tokens[:, None]], axis=1)
         else:
-            self._words = np.zeros((len(tokens), 0), np.int64)
-        before = self._size - 1  # words of an n-gram that stand before its last
-        starts = max(0, step - before)
-        same = np.ones((len(tokens), starts), bool)
-        for place in range(before if starts else 0):
-            last = self._words[:, step - before + place, None]
-            same &= self._words[:, place : place + starts] == last
-        row, start = np.nonzero(same)
-        self._banned = np.unique(np.stack([row, self._words[row, start + before]], axis=1), axis=0)
-        return int(np.bincount(self._banned[:, 0]).max(initial=0))
+            self._said = np.zeros((len(tokens), 0), np.int64)
+        self._barred = repeating(self._said, self._size)
+        return int(self._barred.counts.max())
 
     def without(
         self, values: Array, words: Array, width: int, forced: Array | None = None
@@ -64,13 +59,8 @@ class Repeats:
         Returns:
             Log-probabilities and words [N, width] or fewer; -inf is no word.
         """
-        if not len(self._banned):
-            return values[:, :width], words[:, :width]
-        entries = int(max(words.max(), self._words.max())) + 1
-        proposed = np.arange(len(words))[:, None] * entries + words
-        banned = np.isin(proposed, self._banned @ [entries, 1])
+        barred, counts = self._barred
         if forced is not None:
-            banned &= ~forced[:, None]
-        values = np.where(banned, -np.inf, values)
-        order = np.argsort(-values, axis=1, kind="stable")[:, :width]
-        return np.take_along_axis(values, order, 1), np.take_along_axis(words, order, 1)
+            counts = np.where(forced, 0, counts)
+        values, words = leave_out(values, words, Barred(barred, counts))
+        return values[:, :width], words[:, :width]

@@ -1,6 +1,6 @@
 """The best continuations of hypotheses, sentence by sentence.
 
-Legend: N hypotheses, K words proposed for each, B sentences, M continuations.
+Legend: N hypotheses of T words, K words proposed for each, B sentences, M continuations.
 """
 
 from __future__ import annotations
@@ -56,6 +56,13 @@ class Rules(NamedTuple):
     no_repeat: int  # tokens in a row that a translation never repeats; 0: it may
 
 
+class Barred(NamedTuple):
+    """Words that hypotheses must not take."""
+
+    words: Array  # [N, at most T]; of each hypothesis only the first ``counts`` are valid
+    counts: Array  # [N]
+
+
 def places(groups: Array) -> Array:
     """Return the place of each number [N], ascending, among those equal to it."""
     return np.arange(len(groups)) - np.searchsorted(groups, groups)
@@ -76,3 +83,26 @@ def extend(rows: Array, totals: Array, values: Array, words: Array, slots: Array
     """
     chosen = implementation("beam", torch.device("cpu"))
     return Found(*chosen.extend(rows, totals, values, words, slots))
+
+
+def repeating(said: Array, size: int) -> Barred:
+    """Return the words that would repeat an n-gram of their own hypothesis.
+
+    Args:
+        said: [N, T], the words of each hypothesis.
+        size: n, in tokens.
+    """
+    return Barred(*implementation("beam", torch.device("cpu")).repeating(said, size))
+
+
+def leave_out(values: Array, words: Array, barred: Barred) -> tuple[Array, Array]:
+    """Return the proposals that are not barred first, in their order; behind them nothing is left.
+
+    Args:
+        values: [N, K], log-probabilities, the best first; those behind become -inf.
+        words: [N, K], these words.
+        barred: What must not be taken.
+    """
+    chosen = implementation("beam", torch.device("cpu"))
+    found: tuple[Array, Array] = chosen.leave_out(values, words, *barred)
+    return found

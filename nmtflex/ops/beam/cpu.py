@@ -1,10 +1,10 @@
-"""The best continuations in a loop on the CPU."""
+"""The best continuations in loops on the CPU."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from nmtflex.ops.beam import Array, loops
+from nmtflex.ops.beam import Array, loops, repeat_loops
 
 
 def extend(
@@ -16,3 +16,16 @@ def extend(
     count = loops.extend(rows, totals, values, words, slots, *found)
     parents, chosen, sums = (part[:count] for part in found)
     return parents, chosen, sums
+
+
+def repeating(said: Array, size: int) -> tuple[Array, Array]:
+    """Compare every n-gram with the last words; see ``nmtflex.ops.beam``."""
+    words, counts = repeat_loops.repeating(said, size)
+    return words, counts
+
+
+def leave_out(values: Array, words: Array, barred: Array, counts: Array) -> tuple[Array, Array]:
+    """Move them to the front one by one; see ``nmtflex.ops.beam``."""
+    values, words = values.copy(), words.copy()
+    repeat_loops.leave_out(values, words, barred, counts)
+    return values, words

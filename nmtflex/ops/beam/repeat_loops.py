@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from nmtflex.ops.arrays import Array, Whole
-from nmtflex.ops.compiled import ROUNDED, compiled
+from nmtflex.ops.compiled import ROUNDED, compiled, entry
 
 
-@compiled(**ROUNDED)
+@entry(rounding=True)
 def repeating(said: Whole, size: int) -> tuple[Whole, Whole]:
-    """Return the words that a hypothesis must not take, [N, T], and how many they are, [N].
+    """Return the words that a hypothesis must not take; see ``nmtflex.ops.beam``.
 
     Args:
         said: [N, T].
@@ -39,17 +39,9 @@ def _alike(words: Whole, one: int, other: int, count: int) -> bool:
     return i == count
 
 
-@compiled(**ROUNDED)
+@entry(rounding=True)
 def leave_out(values: Array, found: Whole, words: Whole, counts: Whole) -> None:
-    """Move the proposals that may be taken to the front; behind them nothing is left.
-
-    Args:
-        values: [N, K], log-probabilities, the best first; becomes those of the words that are
-            left, then -inf.
-        found: [N, K], these words.
-        words: As ``repeating`` returns them.
-        counts: As ``repeating`` returns them.
-    """
+    """Move the proposals that may be taken to the front, in place; see ``nmtflex.ops.beam``."""
     for n in range(len(found)):
         kept = 0
         for k in range(found.shape[1]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nmtflex.ops.beam import extend
+from nmtflex.ops.beam import extend, leave_out, repeating
 
 
 def by_sorting(rows, totals, values, words, slots):
@@ -40,3 +40,27 @@ def test_the_best_continuations_of_each_sentence(seed, form, monkeypatch):
     expected = by_sorting(rows, totals, values, words, slots)
     assert list(zip(*(part.tolist() for part in found), strict=True)) == expected
     assert [part.dtype.kind for part in found] == ["i", "i", "f"]
+
+
+@pytest.mark.parametrize("form", ["auto", "reference"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("length", [0, 1, 2, 4, 30])
+def test_words_that_repeat_an_ngram_are_left_out(form, size, length, monkeypatch):
+    monkeypatch.setenv("NMTFLEX_KERNELS", form)
+    draw = np.random.default_rng(size)
+    said = draw.integers(0, 3, (7, length))
+    proposed = draw.permuted(np.tile(np.arange(5.0), (7, 1)), axis=1)
+    values = -np.sort(draw.random((7, 5)), axis=1)
+    given = proposed.copy(), values.copy()
+    barred = repeating(said, size)
+    found, words = leave_out(values, proposed, barred)
+    assert (given[0] == proposed).all()
+    assert (given[1] == values).all()
+    for n, line in enumerate(said.tolist()):
+        ngrams = {tuple(line[i : i + size]) for i in range(length - size + 1)}
+        last = line[length - size + 1 :] if length >= size - 1 else [-1] * size
+        ways = zip(values[n], proposed[n].tolist(), strict=True)
+        expected = [(value, word) for value, word in ways if (*last, word) not in ngrams]
+        left = len(expected)
+        assert list(zip(found[n, :left], words[n, :left].tolist(), strict=True)) == expected
+        assert (found[n, left:] == -np.inf).all()
