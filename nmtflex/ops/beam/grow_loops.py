@@ -18,7 +18,7 @@ from nmtflex.ops.beam.loops import extend
 from nmtflex.ops.beam.repeat_loops import leave_out, repeating
 from nmtflex.ops.compiled import ROUNDED, SUMS, compiled, entry
 from nmtflex.ops.linear.attend_stages import Seen, Source
-from nmtflex.ops.linear.stage_loops import Fixed, Moving, run_stages
+from nmtflex.ops.linear.stage_loops import Fixed, Moving, Rows, run_stages
 from nmtflex.ops.vocabulary.output_loops import Layer, best_of_products
 
 
@@ -167,7 +167,7 @@ def _advance(
     weights = np.empty((layers, heads, count, 0), kind)
     seen = Seen(feedback, focus, after[1], np.empty(focus.shape, kind), windows, weights)
     outside = np.empty((0, 0), kind)
-    moving = Moving(x, mixed, after[0], state.cache, places, outside, outside)
+    moving = Moving(mixed, after[0], state.cache, places)
     source = Source(
         whole.keys,
         whole.values,
@@ -178,7 +178,8 @@ def _advance(
         whole.reach,
         whole.spread,
     )
-    run_stages(fixed, source, seen, moving, _shares(count, len(fixed.weights), work))
+    shares = _shares(count, len(fixed.weights), work)
+    run_stages(fixed, Rows(x, outside, outside), moving, source, seen, shares)
     return x, after[0], after[1]
 
 

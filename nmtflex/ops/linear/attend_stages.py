@@ -56,10 +56,11 @@ class Network(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room for one row of one head."""
+    """Room for one row."""
 
-    scores: Array  # [S]
-    hidden: Array  # [U]
+    scores: Array  # [S], of one head
+    hidden: Array  # [U], of one head
+    past: Array  # [h, T], weights of the steps so far
 
 
 class Focus(NamedTuple):

@@ -12,9 +12,8 @@ from numba import prange
 from nmtflex.ops.arrays import Array, Whole
 from nmtflex.ops.attend.loops import softmax
 from nmtflex.ops.compiled import SUMS, compiled, entry
-from nmtflex.ops.linear.attend_stages import Seen, Source
 from nmtflex.ops.linear.product_loops import ROWS
-from nmtflex.ops.linear.stage_loops import Fixed, Moving, run_share
+from nmtflex.ops.linear.stage_loops import Fixed, Rows, run_share
 from nmtflex.ops.self_attention.loops import (
     clear_around,
     lay_out,
@@ -30,9 +29,8 @@ from nmtflex.ops.self_attention.loops import (
 def run_layers(
     fixed: Fixed,
     parts: Whole,
-    source: Source,
-    seen: Seen,
-    moving: Moving,
+    heads: int,
+    rows: Rows,
     begins: Whole,
     reach: int,
     shares: Whole,
@@ -42,21 +40,21 @@ def run_layers(
     Args:
         fixed: With the program.
         parts: Where each part begins, and where the last one ends.
-        source: Not read but for its heads.
-        seen: Not read.
-        moving: What parts keep are queries, keys and values [M, 3 D], and contexts what they take.
+        heads: h.
+        rows: What parts keep are queries, keys and values [M, 3 D], and contexts what they take.
         begins: [B + 1], where the tokens of each sentence begin, and where the last one's end.
         reach: Tokens on each side that one attends to.
         shares: Where the tokens of each thread begin and end.
     """
     for part in range(len(parts) - 1):
+        stages = range(parts[part], parts[part + 1])
         for share in prange(shares.shape[0] - 1):
             low, high = shares[share], shares[share + 1]
-            run_share(fixed, parts[part], parts[part + 1], source, seen, moving, low, high)
+            run_share(fixed, stages, rows, None, None, None, low, high)
         if part + 2 < len(parts):
             for share in prange(shares.shape[0] - 1):
                 low, high = shares[share], shares[share + 1]
-                _look_around(moving.kept, source.heads, reach, begins, low, high, moving.taken)
+                _look_around(rows.kept, heads, reach, begins, low, high, rows.taken)
 
 
 @compiled(**SUMS)

@@ -40,47 +40,55 @@ class Fixed(NamedTuple):
     units: int  # most of a network
 
 
-class Moving(NamedTuple):
-    """What a call reads and writes."""
+class Rows(NamedTuple):
+    """What a call makes of rows."""
 
-    x: Array  # [M, D], the rows
-    before: Array  # [M, L, D], states of L SSRUs
-    after: Array  # [M, L, D], become the new states
-    cache: Array  # [R, L 2 D], keys and values of all steps, of L layers of self-attention
-    places: Whole  # [M, T], the row of each step in it, this step's last
+    x: Array  # [M, D]
     taken: Array  # [M, D], rows of another operation
     kept: Array  # [M, O], become the rows that another operation is to read
 
 
+class Moving(NamedTuple):
+    """What rows of a step read of the steps before, and leave for the next."""
+
+    before: Array  # [M, L, D], states of L SSRUs
+    after: Array  # [M, L, D], become the new states
+    cache: Array  # [R, L 2 D], keys and values of all steps, of L layers of self-attention
+    places: Whole  # [M, T], the row of each step in it, this step's last
+
+
 @entry(parallel=True)
-def run_stages(fixed: Fixed, source: Source, seen: Seen, moving: Moving, shares: Whole) -> None:
-    """Run all stages of a program for M rows."""
+def run_stages(
+    fixed: Fixed, rows: Rows, moving: Moving, source: Source, seen: Seen, shares: Whole
+) -> None:
+    """Run all stages of a program for M rows of a step."""
     for share in prange(shares.shape[0] - 1):
         low, high = shares[share], shares[share + 1]
-        run_share(fixed, 0, len(fixed.program), source, seen, moving, low, high)
+        run_share(fixed, range(len(fixed.program)), rows, moving, source, seen, low, high)
 
 
 @compiled(**SUMS)
 def run_share(
     fixed: Fixed,
-    first: int,
-    last: int,
-    source: Source,
-    seen: Seen,
-    moving: Moving,
+    stages: range,
+    rows: Rows,
+    moving: Moving | None,
+    source: Source | None,
+    seen: Seen | None,
     begin: int,
     end: int,
 ) -> None:
-    """Run the stages from ``first`` to ``last`` for the rows of a thread."""
-    entering = space(fixed.widest, fixed.weights, moving.x)
-    made = np.empty((ROWS, fixed.widest + COLUMNS), moving.x.dtype)
-    past = np.empty((source.heads, moving.places.shape[1]), moving.x.dtype)
-    room = Room(
-        np.empty(source.keys.shape[2], moving.x.dtype), np.empty(fixed.units, moving.x.dtype)
-    )
+    """Run some stages for the rows of a thread.
+
+    Where rows belong to no step, as in an encoder, pass None for all that a step has: no code is
+    compiled for it, which halves the time to compile.
+    """
+    entering = space(fixed.widest, fixed.weights, rows.x)
+    made = np.empty((ROWS, fixed.widest + COLUMNS), rows.x.dtype)
+    room = _make_room(fixed, moving, source)
     for low in range(begin, end, ROWS):
         high = min(low + ROWS, end)
-        for p in range(first, last):
+        for p in stages:
             stage = fixed.program[p]
             if stage[KIND] == PRODUCT:
                 scales = _part(fixed, stage[SCALES], stage[OUT])
@@ -89,13 +97,21 @@ def run_share(
             else:
                 for m in range(low, high):
                     row = made[m - low, : stage[OUT]]
-                    if stage[KIND] == ATTEND:
-                        _begin(fixed, stage, moving, m, row)
-                        _attend(fixed, stage, source, seen, m, row, room)
-                    else:
-                        row = _run(fixed, stage, moving, m, row, past)
+                    _begin(fixed, stage, rows, m, row)
+                    _attend(fixed, stage, source, seen, m, row, room)
+                    row = _run(fixed, stage, rows, moving, m, row, room)
                     if stage[KIND] in LEAVING:
                         enter(row, entering, m - low)
+
+
+@compiled(**SUMS)
+def _make_room(fixed: Fixed, moving: Moving | None, source: Source | None) -> Room | None:
+    """Return room for a row of a step."""
+    if moving is None or source is None:
+        return None
+    like = moving.before.dtype
+    past = np.empty((source.heads, moving.places.shape[1]), like)
+    return Room(np.empty(source.keys.shape[2], like), np.empty(fixed.units, like), past)
 
 
 @compiled(**SUMS)
@@ -105,18 +121,26 @@ def _part(fixed: Fixed, begin: int, size: int) -> Array:
 
 
 @compiled(**SUMS)
-def _run(fixed: Fixed, stage: Whole, moving: Moving, m: int, made: Array, past: Array) -> Array:
+def _run(
+    fixed: Fixed,
+    stage: Whole,
+    rows: Rows,
+    moving: Moving | None,
+    m: int,
+    made: Array,
+    room: Room | None,
+) -> Array:
     """Run one stage for one row; return what goes into the next product.
 
-    ``made`` is what a product has made, and ``past`` room for weights of the steps.
+    ``made`` is what a product has made.
     """
-    kind, x = stage[KIND], moving.x[m]
-    _begin(fixed, stage, moving, m, made)
-    if kind == SSRU:
-        made = _mix(stage[PLACE], moving, m, made)
-    elif kind == SELF:
-        made = _look_back(stage[PLACE], moving, m, made, past)
-    elif kind == RELU:
+    kind, x = stage[KIND], rows.x[m]
+    if moving is not None and room is not None:
+        if kind == SSRU:
+            made = _mix(stage[PLACE], moving, m, made)
+        elif kind == SELF:
+            made = _look_back(stage[PLACE], moving, m, made, room.past)
+    if kind == RELU:
         _rectify(made)
     if kind in (SSRU, ADD, JOIN):
         _add(made, x)
@@ -125,17 +149,17 @@ def _run(fixed: Fixed, stage: Whole, moving: Moving, m: int, made: Array, past: 
     if stage[NORM] != NONE:
         normalize_row(made, _part(fixed, stage[NORM], 2 * len(x)), fixed.epsilon)
     if kind in (KEEP, SHOW):
-        moving.kept[m] = made
+        rows.kept[m] = made
     return made
 
 
 @compiled(**SUMS)
-def _begin(fixed: Fixed, stage: Whole, moving: Moving, m: int, made: Array) -> None:
+def _begin(fixed: Fixed, stage: Whole, rows: Rows, m: int, made: Array) -> None:
     """Read what a stage begins with."""
     if stage[KIND] in (ENTER, SHOW):
-        made[:] = moving.x[m]
+        made[:] = rows.x[m]
     elif stage[KIND] in (TAKE, JOIN):
-        made[:] = moving.taken[m]
+        made[:] = rows.taken[m]
     elif stage[BIAS] != NONE:
         _add(_part(fixed, stage[BIAS], stage[IN]), made)
 
@@ -154,7 +178,7 @@ def _mix(place: int, moving: Moving, m: int, made: Array) -> Array:
 @compiled(**SUMS)
 def _look_back(place: int, moving: Moving, m: int, made: Array, past: Array) -> Array:
     """Attend to the steps so far: query, key and value [3 D] become a context [D]."""
-    places, size = moving.places[m], moving.x.shape[1]
+    places, size = moving.places[m], len(made) // 3
     begin = place * 2 * size
     moving.cache[places[-1], begin : begin + 2 * size] = made[size:]
     query, made = made[:size], made[size : 2 * size]
@@ -179,14 +203,23 @@ def _add(row: Array, total: Array) -> None:
 
 @compiled(**SUMS)
 def _attend(
-    fixed: Fixed, stage: Whole, source: Source, seen: Seen, m: int, made: Array, room: Room
+    fixed: Fixed,
+    stage: Whole,
+    source: Source | None,
+    seen: Seen | None,
+    m: int,
+    made: Array,
+    room: Room | None,
 ) -> None:
-    """Turn a row's queries into contexts."""
-    units, begin = stage[UNITS], stage[NETWORK]
-    size = len(made) // source.heads
-    inner, v = _part(fixed, begin, units), _part(fixed, begin + units, units)
-    outer = _part(fixed, begin + 2 * units, 1)
-    weight = _part(fixed, begin + 2 * units + 1, size * units).reshape(size, units)
-    network = Network(weight, inner, v, outer)
-    own = Room(room.scores, room.hidden[:units])
-    attend(stage[HOW], stage[PLACE], network, source, seen, m, made, own)
+    """Turn a row's queries into contexts, if the stage attends."""
+    if source is None or seen is None or room is None:
+        return
+    if stage[KIND] == ATTEND:
+        units, begin = stage[UNITS], stage[NETWORK]
+        size = len(made) // source.heads
+        inner, v = _part(fixed, begin, units), _part(fixed, begin + units, units)
+        outer = _part(fixed, begin + 2 * units, 1)
+        weight = _part(fixed, begin + 2 * units + 1, size * units).reshape(size, units)
+        network = Network(weight, inner, v, outer)
+        own = Room(room.scores, room.hidden[:units], room.past)
+        attend(stage[HOW], stage[PLACE], network, source, seen, m, made, own)

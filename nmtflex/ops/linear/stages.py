@@ -13,7 +13,7 @@ import torch
 from nmtflex.ops.linear import encode_loops, stage_loops
 from nmtflex.ops.linear.attend_stages import Network, Seen, Source
 from nmtflex.ops.linear.packed import NOTHING, Array, Packed
-from nmtflex.ops.linear.stage_loops import NONE, PRODUCT, Fixed, Moving
+from nmtflex.ops.linear.stage_loops import NONE, PRODUCT, Fixed, Moving, Rows
 from nmtflex.ops.threads import run_rows
 
 ONE = np.float32(1)
@@ -138,9 +138,7 @@ class Program:
         sizes = self._epsilon, self._widest, self._units
         return Fixed(np.array(self._stages), flat, numbers, *sizes)
 
-    def run(
-        self, x: Array, past: Past, source: Source = NOWHERE, seen: Seen = NOTHING_SEEN
-    ) -> Done:
+    def run(self, x: Array, past: Past, source: Source, seen: Seen) -> Done:
         """Run all stages for rows [M, D]; next states and what is cached go into ``past``.
 
         Args:
@@ -151,10 +149,10 @@ class Program:
         """
         fixed = self.fixed
         done = Done(x.copy(), np.empty((len(x), self._kept), np.float32))
-        of_steps = past.cache, past.places, past.taken
-        moving = Moving(done.x, past.states, past.after, *of_steps, done.kept)
+        rows = Rows(done.x, past.taken, done.kept)
+        moving = Moving(past.states, past.after, past.cache, past.places)
         units = len(x) * len(fixed.weights)
-        run_rows(stage_loops.run_stages, len(x), units, fixed, source, seen, moving)
+        run_rows(stage_loops.run_stages, len(x), units, fixed, rows, moving, source, seen)
         return done
 
     def run_sentences(self, x: Array, heads: int, reach: int | None, lengths: Array) -> Array:
@@ -171,13 +169,11 @@ class Program:
         """
         fixed = self.fixed
         x, kept = x.copy(), np.empty((len(x), self._kept), np.float32)
-        nothing = Past(NO_STATES, NO_STATES, taken=np.empty_like(x))
-        moving = Moving(x, *nothing, kept)
         ends = np.flatnonzero(fixed.program[:, stage_loops.KIND] == stage_loops.KEEP) + 1
         parts = np.array([0, *ends, len(fixed.program)])
         begins = np.array([0, *np.cumsum(lengths)])
         units = len(x) * len(fixed.weights)
         near = len(x) if reach is None else reach
-        given = fixed, parts, NOWHERE._replace(heads=heads), NOTHING_SEEN, moving, begins, near
+        given = fixed, parts, heads, Rows(x, np.empty_like(x), kept), begins, near
         run_rows(encode_loops.run_layers, len(x), units, *given)
         return x

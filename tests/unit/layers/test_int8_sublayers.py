@@ -13,7 +13,7 @@ from nmtflex.layers.residual import Residual
 from nmtflex.layers.ssru import Ssru
 from nmtflex.layers.sublayers import Sublayers
 from nmtflex.ops.linear.packed import Int8
-from nmtflex.ops.linear.stages import Past
+from nmtflex.ops.linear.stages import NOTHING_SEEN, NOWHERE, Past
 
 SIZE, HIDDEN = 48, 80
 
@@ -45,7 +45,7 @@ def feed(residual, layer):
     def run(x):
         rows = x.flatten(0, -2).numpy()
         nothing = np.empty((len(rows), 0, SIZE), np.float32)
-        done = sublayers.program.run(rows, Past(nothing, nothing))
+        done = sublayers.program.run(rows, Past(nothing, nothing), NOWHERE, NOTHING_SEEN)
         return torch.from_numpy(done.x).view(x.shape)
 
     return run
@@ -58,7 +58,8 @@ def mix(residual, layer):
 
     def run(x, state):
         after = np.empty((len(x), 1, SIZE), np.float32)
-        done = sublayers.program.run(x.numpy(), Past(state.unsqueeze(1).numpy(), after))
+        past = Past(state.unsqueeze(1).numpy(), after)
+        done = sublayers.program.run(x.numpy(), past, NOWHERE, NOTHING_SEEN)
         return torch.from_numpy(done.x), torch.from_numpy(after[:, 0])
 
     return run
