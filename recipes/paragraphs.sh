@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Paragraphs: the model with global attention that modern_attention.sh trained on sentences learns
-# from samples of up to 15 sentences, with positions that count from a random number. Global,
-# flexible and memory attention begin with its weights, and translate the test data in paragraphs
-# of ten and sentence by sentence. Then these models learn from samples of up to 100 sentences, and
-# decoding is timed on sources of some 400 and 2,000 tokens.
+# from samples of up to 15 sentences, with positions that count from a random number and an encoder
+# whose tokens attend to 32 on each side. Global, flexible and memory attention begin with its
+# weights, and translate the test data in paragraphs of ten and sentence by sentence. Then these
+# models learn from samples of up to 100 sentences, and decoding is timed on sources of some 400 and
+# 2,000 tokens.
 #
 #   DATA=path/to/iwslt14 recipes/paragraphs.sh         # after modern_attention.sh
 #   DATA=... SCALE=small recipes/paragraphs.sh
@@ -75,7 +76,7 @@ rows_of() {
 # fit RUN BASE ATTENTION OPTION...: train with the weights of BASE.
 fit() {
   train $1 paragraphs.prepared --config "$OUT/$base-first-1/config.json" --init-from "$OUT/$2" \
-    --position-shift 2000 --attention $3 "${@:4}"
+    --position-shift 2000 --encoder-window 32 --attention $3 "${@:4}"
 }
 
 rows="" documents=() warmup=50
