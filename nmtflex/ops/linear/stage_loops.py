@@ -98,7 +98,8 @@ def run_share(
                 for m in range(low, high):
                     row = made[m - low, : stage[OUT]]
                     _begin(fixed, stage, rows, m, row)
-                    _attend(fixed, stage, source, seen, m, row, room)
+                    if stage[KIND] == ATTEND:
+                        _attend(fixed, stage, source, seen, m, row, room)
                     row = _run(fixed, stage, rows, moving, m, row, room)
                     if stage[KIND] in LEAVING:
                         enter(row, entering, m - low)
@@ -211,15 +212,14 @@ def _attend(
     made: Array,
     room: Room | None,
 ) -> None:
-    """Turn a row's queries into contexts, if the stage attends."""
+    """Turn a row's queries into contexts."""
     if source is None or seen is None or room is None:
         return
-    if stage[KIND] == ATTEND:
-        units, begin = stage[UNITS], stage[NETWORK]
-        size = len(made) // source.heads
-        inner, v = _part(fixed, begin, units), _part(fixed, begin + units, units)
-        outer = _part(fixed, begin + 2 * units, 1)
-        weight = _part(fixed, begin + 2 * units + 1, size * units).reshape(size, units)
-        network = Network(weight, inner, v, outer)
-        own = Room(room.scores, room.hidden[:units], room.past)
-        attend(stage[HOW], stage[PLACE], network, source, seen, m, made, own)
+    units, begin = stage[UNITS], stage[NETWORK]
+    size = len(made) // source.heads
+    inner, v = _part(fixed, begin, units), _part(fixed, begin + units, units)
+    outer = _part(fixed, begin + 2 * units, 1)
+    weight = _part(fixed, begin + 2 * units + 1, size * units).reshape(size, units)
+    network = Network(weight, inner, v, outer)
+    own = Room(room.scores, room.hidden[:units], room.past)
+    attend(stage[HOW], stage[PLACE], network, source, seen, m, made, own)
