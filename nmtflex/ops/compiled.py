@@ -39,14 +39,24 @@ def entry(parallel: bool = False, rounding: bool = False) -> Callable[[Callable[
 
     ``code_cache`` says where it is kept. With ``rounding`` the code is ``ROUNDED``.
     """
-    options = ROUNDED if rounding else SUMS
+    options = {"parallel": parallel, **(ROUNDED if rounding else SUMS)}
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
-        loop = njit(function, parallel=parallel, **options)
+        loop = njit(function, **options)
         loop._cache = CodeCache(function)  # what cache=True would set to numba's own
+        loop.options = options
         return loop
 
     return compile_lazily
+
+
+def inside(loop: Any) -> Any:
+    """Return the function of an ``entry`` for other compiled ones to call.
+
+    They cannot call the entry itself: it would be kept on disk as it is inside of them, where it is
+    not optimised for itself (see ``nested``).
+    """
+    return compiled(**loop.options)(loop.py_func)
 
 
 def by_format(function: Any, single: Callable[..., Any]) -> None:

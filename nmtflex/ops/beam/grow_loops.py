@@ -13,13 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtflex.ops.arrays import Array, Whole
-from nmtflex.ops.beam import SLACK, Rules
-from nmtflex.ops.beam.loops import extend
-from nmtflex.ops.beam.repeat_loops import leave_out, repeating
-from nmtflex.ops.compiled import ROUNDED, SUMS, compiled, entry
+from nmtflex.ops.beam import SLACK, Rules, loops, repeat_loops
+from nmtflex.ops.compiled import ROUNDED, SUMS, compiled, entry, inside
+from nmtflex.ops.linear import stage_loops
 from nmtflex.ops.linear.attend_stages import Seen, Source
-from nmtflex.ops.linear.stage_loops import Fixed, Moving, Rows, run_stages
-from nmtflex.ops.vocabulary.output_loops import Layer, best_of_products
+from nmtflex.ops.linear.stage_loops import Fixed, Moving, Rows
+from nmtflex.ops.vocabulary import output_loops
+from nmtflex.ops.vocabulary.output_loops import Layer
+
+run_stages, extend = inside(stage_loops.run_stages), inside(loops.extend)
+best_of_products = inside(output_loops.best_of_products)
+repeating, leave_out = inside(repeat_loops.repeating), inside(repeat_loops.leave_out)
 
 
 class Words(NamedTuple):

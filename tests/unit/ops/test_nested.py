@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from numba import njit
+import importlib
+import inspect
+import pkgutil
 
+import numpy as np
+from numba import njit, prange
+from numba.core.dispatcher import Dispatcher
+
+from nmtflex import corpus, ops
+from nmtflex.ops.code_cache import CodeCache
 from nmtflex.ops.compiled import SUMS, compiled
 
 
@@ -38,3 +46,36 @@ def test_a_function_that_python_calls_is_optimised():
     inner, _ = functions()
     assert inner(2.0) == 90
     assert is_optimised(inner)
+
+
+def test_a_parallel_loop_runs_its_own_versions():
+    inner, _ = functions()
+
+    @njit(parallel=True, **SUMS)
+    def loop(x):
+        for i in prange(len(x)):
+            x[i] = inner(x[i])
+
+    x = np.arange(3.0)
+    loop(x)
+    assert x.tolist() == [0, 45, 90]
+    assert is_optimised(loop)
+    # Weak functions would be those of whatever was compiled first.
+    assert "_odr " not in "".join(loop.inspect_llvm().values())
+
+
+def test_entries_are_called_by_python_only():
+    """Inside of another function one would be kept on disk as it is there: not optimised."""
+    loops = []
+    for package in (corpus, ops):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if module.name.endswith(("loops", "sorting")):
+                found = vars(importlib.import_module(module.name)).values()
+                loops += [one for one in found if isinstance(one, Dispatcher)]
+    entries = {one for one in loops if isinstance(one._cache, CodeCache)}
+    assert len(entries) > 30
+    for loop in loops:
+        known = inspect.getclosurevars(loop.py_func)
+        assert entries.isdisjoint(
+            one for one in known.globals.values() if isinstance(one, Dispatcher)
+        )
