@@ -39,7 +39,10 @@ for rows, width, out in [(1, 3, 5), (5, 33, 70), (50, 27, 100)]:
     (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="names x86 processors"
 )
 @pytest.mark.parametrize(("name", "features", "lanes", "group"), [
-    ("skylake-avx512", "+avx,+avx2,+fma,+avx512f,+avx512bw,+avx512vl,+avx512dq", 16, 2),
+    pytest.param(
+        "skylake-avx512", "+avx,+avx2,+fma,+avx512f,+avx512bw,+avx512vl,+avx512dq", 16, 2,
+        marks=pytest.mark.slow,
+    ),
     ("haswell", "+avx,+avx2,+fma", 8, 2),
     ("x86-64", "+sse2", 4, 1),
 ])  # fmt: skip

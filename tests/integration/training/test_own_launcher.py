@@ -13,6 +13,8 @@ import pytest
 from safetensors.torch import load_file
 from small_trainings import max_checkpoint, wait_for_rows
 
+from nmtflex.cli.app import main
+
 pytestmark = pytest.mark.integration
 
 SIZES = "--embedding-size 8 --encoder-size 8 --decoder-size 8 --valid-beam 2 --dropout 0"
@@ -31,12 +33,13 @@ def run(*arguments: object, **given: object) -> subprocess.CompletedProcess[str]
 def trained(prepared, tmp_path_factory):
     """Four updates by one process, and by two of half the budget each."""
     base = tmp_path_factory.mktemp("own")
-    for name, tokens, processes in (("one", 64, 1), ("two", 32, 2)):
-        budget = ["--updates", 4, "--batch-tokens", tokens, "--processes", processes]
-        done = run("train", prepared, "--run", base / name, *SMALL, *budget)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr.count(f"{base / name} finished after 4 updates") == 1
-        assert done.stdout == ""
+    options = [prepared, *SMALL, "--updates", 4]
+    one = [*options, "--run", base / "one", "--batch-tokens", 64]
+    assert main(["train", *map(str, one)]) == 0
+    two = base / "two"
+    done = run("train", *options, "--run", two, "--batch-tokens", 32, "--processes", 2)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert done.stderr.count(f"{two} finished after 4 updates") == 1
     return base
 
 
@@ -51,15 +54,15 @@ def test_two_processes_train_as_one(trained):
     assert json.loads(kept)["command"].endswith("--processes 2")
 
 
-def test_they_translate_standard_input(trained):
-    lines = "".join(f"{line}\n" for line in ["a b c", "", "f e d", "c", "a a"])
-    found = [
-        run("translate", trained / "one", "--processes", number, "--dtype", "float64", input=lines)
-        for number in (1, 2)
-    ]
-    assert found[0].stdout == found[1].stdout
-    assert found[1].stdout.count("\n") == 5
-    assert sum("warning: " not in line for line in found[1].stderr.splitlines()) == 1
+def test_they_translate_standard_input(trained, command_line, tmp_path):
+    lines, source = "a b c\n\nf e d\nc\na a\n", tmp_path / "lines"
+    source.write_text(lines)
+    command = ["translate", trained / "one", "--dtype", "float64"]
+    alone = command_line(*command, "--input", source)
+    together = run(*command, "--processes", 2, input=lines)
+    assert together.stdout == alone.out
+    assert together.stdout.count("\n") == 5
+    assert sum("warning: " not in line for line in together.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(("wrong", "code"), [([], 1), (["--seed", "x"], 2)])
