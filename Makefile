@@ -35,7 +35,7 @@ $(installed): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "nmtflex needs Python 3.11 or newer, and found none; \
 	install it, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(bin)/python -m pip install --quiet --disable-pip-version-check --no-compile \
+	$(bin)/python -m pip install --quiet --disable-pip-version-check \
 		--constraint constraints.txt --editable '.[dev]'
 	touch $@
 
