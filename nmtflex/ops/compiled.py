@@ -10,10 +10,10 @@ from numba.extending import overload
 
 from nmtflex.compiling import watch_numba
 from nmtflex.ops.code_cache import CodeCache
-from nmtflex.ops.nested import optimise_once
+from nmtflex.ops.nested import compile_once
 
 watch_numba()
-optimise_once()
+compile_once()
 
 # A division by zero gives inf or NaN, as in numpy: a test for it would prevent vectorisation.
 # Products and sums fuse. NaN and infinity may occur.

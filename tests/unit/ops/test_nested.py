@@ -1,4 +1,4 @@
-"""Code of functions inside of others is optimised once, where it ends up."""
+"""Functions inside of a loop are compiled once, where they end up."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ import inspect
 import pkgutil
 
 import numpy as np
-from numba import njit, prange
+import pytest
+from numba import config, njit, prange
 from numba.core.dispatcher import Dispatcher
 
 from nmtflex import corpus, ops
 from nmtflex.ops.code_cache import CodeCache
-from nmtflex.ops.compiled import SUMS, compiled
+from nmtflex.ops.compiled import SUMS, compiled, entry
 
 
-def functions():
+@pytest.fixture(autouse=True)
+def cache(monkeypatch, tmp_path):
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+
+
+def inner_function():
     @compiled(**SUMS)
     def inner(x: float) -> float:
         total = 0.0
@@ -23,11 +29,7 @@ def functions():
             total += x * i
         return total
 
-    @njit(**SUMS)
-    def outer(x: float) -> float:
-        return inner(x) + 1
-
-    return inner, outer
+    return inner
 
 
 def is_optimised(function) -> bool:
@@ -35,23 +37,36 @@ def is_optimised(function) -> bool:
     return "4.500000e+01" in "".join(function.inspect_llvm().values())
 
 
-def test_a_nested_function_is_left_to_the_outermost():
-    inner, outer = functions()
+def test_what_is_inside_is_left_to_the_entry():
+    inner = inner_function()
+
+    @entry()
+    def outer(x: float) -> float:
+        return inner(x) + 1
+
     assert outer(2.0) == 91
     assert not is_optimised(inner)
     assert is_optimised(outer)
+    with pytest.raises(TypeError):  # there is no machine code of it
+        inner(2.0)
 
 
-def test_a_function_that_python_calls_is_optimised():
-    inner, _ = functions()
-    assert inner(2.0) == 90
+def test_elsewhere_numba_does_what_it_always_does():
+    inner = inner_function()
+
+    @njit(**SUMS)
+    def of_another_package(x: float) -> float:
+        return inner(x) + 1
+
+    assert of_another_package(2.0) == 91
     assert is_optimised(inner)
+    assert inner(2.0) == 90
 
 
 def test_a_parallel_loop_runs_its_own_versions():
-    inner, _ = functions()
+    inner = inner_function()
 
-    @njit(parallel=True, **SUMS)
+    @entry(parallel=True)
     def loop(x):
         for i in prange(len(x)):
             x[i] = inner(x[i])
