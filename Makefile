@@ -14,14 +14,15 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 bin := $(abspath $(VENV))/bin
 installed := $(VENV)/.installed
 # Test processes, of one thread each: tiny tensors on several threads only wait for each other.
-JOBS ?= 2
+# Three for two cores, because some tests wait for browsers and servers.
+JOBS ?= 3
 # Quick tests first, so that a mistake shows early; the tests of a file stay in one process.
 tests := $(wildcard tests/unit tests/cli tests/recipes tests/integration tests/browser tests/system)
 
 .PHONY: help install test lint slow demo docs clean
 
 help:
-	@echo "make test     lint, types and tests (some minutes; JOBS=4 for four cores)"
+	@echo "make test     lint, types and tests (some minutes; JOBS=5 for four cores)"
 	@echo "make demo     the whole way on the toy corpus, from text to scored translations"
 	@echo "make slow     the tests that train for minutes"
 	@echo "make lint     ruff and mypy alone"

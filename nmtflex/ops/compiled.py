@@ -25,12 +25,7 @@ ROUNDED: dict[str, Any] = {"error_model": "numpy", "fastmath": False}
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function when it is first called from another compiled one.
-
-    It is always inlined. Otherwise there would be two versions of it: the process that compiles
-    would run another one than processes that load the code from disk, with results that differ in
-    the last bit.
-    """
+    """Compile a function when another compiled one first calls it; it is always inlined."""
     return njit(forceinline=True, **options)
 
 
@@ -53,8 +48,8 @@ def entry(parallel: bool = False, rounding: bool = False) -> Callable[[Callable[
 def inside(loop: Any) -> Any:
     """Return the function of an ``entry`` for other compiled ones to call.
 
-    They cannot call the entry itself: it would be kept on disk as it is inside of them, where it is
-    not optimised for itself (see ``nested``).
+    They cannot call the entry itself: inside of them it has no machine code of its own to keep on
+    disk (see ``nested``).
     """
     return compiled(**loop.options)(loop.py_func)
 

@@ -174,7 +174,7 @@ def test_characters_come_back_whatever_the_text(capsys, lines):
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=10
 )
 @given(lines=st.lists(st.text(PLAIN)))
 @pytest.mark.parametrize("name", ["moses", "plain moses", "wat en", "mecab", "wat mecab"])

@@ -80,7 +80,12 @@ class Waits(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("autocast", [False, True], ids=["float32", "bfloat16"])
+formats = pytest.mark.parametrize("autocast", [
+    pytest.param(False, id="float32"), pytest.param(True, id="bfloat16", marks=pytest.mark.slow)
+])  # fmt: skip
+
+
+@formats
 @pytest.mark.parametrize("attention", ATTENTION, ids=lambda attention: attention.kind)
 def test_a_gradient_waits_for_nothing(triton_device, batches, attention, autocast):
     model = build(triton_device, attention, autocast, dropout=0.3)
@@ -93,7 +98,7 @@ def test_a_gradient_waits_for_nothing(triton_device, batches, attention, autocas
     assert waits.found == []
 
 
-@pytest.mark.parametrize("autocast", [False, True], ids=["float32", "bfloat16"])
+@formats
 @pytest.mark.parametrize("attention", ATTENTION, ids=lambda attention: attention.kind)
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_search_waits_once_a_step(triton_device, monkeypatch, attention, autocast, count):

@@ -80,7 +80,7 @@ def test_a_parallel_loop_runs_its_own_versions():
 
 
 def test_entries_are_called_by_python_only():
-    """Inside of another function one would be kept on disk as it is there: not optimised."""
+    """Inside of another function one has no machine code of its own to keep on disk."""
     loops = []
     for package in (corpus, ops):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
