@@ -25,6 +25,7 @@ from numba import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 from nmtflex.garbage import uncollected
+from nmtflex.ops.compile_lock import lock, unlock
 
 LOOPS = Path(__file__).resolve().parent
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class CodeCache:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._caches = [_cache(function, folder) for folder in folders()]
+        self._locked: Path | None = None  # folder with the lock of what is being compiled
 
     @property
     def cache_path(self) -> str:
@@ -47,9 +49,18 @@ class CodeCache:
         return str(self._caches[0].cache_path)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return the code for a signature, or None if it has to be compiled."""
+        """Return the code for a signature, or None if this process has to compile it.
+
+        If another process compiles it just now, wait for it; see ``compile_lock``.
+        """
         with uncollected():
-            return self._load(signature, context)
+            found = self._load(signature, context)
+            if found is None:
+                self._lock(signature)
+                found = self._load(signature, context)
+                if found is not None:
+                    self._unlock(signature)
+            return found
 
     def _load(self, signature: Any, context: Any) -> Any:
         context.refresh()
@@ -64,7 +75,11 @@ class CodeCache:
         return None
 
     def save_overload(self, signature: Any, code: Any) -> None:
-        """Keep code in the first folder that takes it."""
+        """Keep code in the first folder that takes it, and let others load it."""
+        self._keep(signature, code)
+        self._unlock(signature)
+
+    def _keep(self, signature: Any, code: Any) -> None:
         faults = []
         for cache in self._caches:
             folder = Path(cache.cache_path)
@@ -80,6 +95,20 @@ class CodeCache:
                 continue
             return
         _report_faults(tuple(faults))
+
+    def _lock(self, signature: Any) -> None:
+        """Lock the code of a signature in the first folder that can be locked."""
+        paths = (Path(cache.cache_path) for cache in self._caches)
+        self._locked = next((path for path in paths if lock(path, self._name(signature))), None)
+
+    def _unlock(self, signature: Any) -> None:
+        if self._locked:
+            unlock(self._locked, self._name(signature))
+            self._locked = None
+
+    def _name(self, signature: Any) -> str:
+        own = self._function
+        return f"{own.__module__}.{own.__qualname__} {stamp(_file(own))} {signature}"
 
     def flush(self) -> None:
         """Forget the code."""

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,10 @@ def test_where_code_is_looked_for(monkeypatch):
     assert own.parent == Path("/caches/nmtflex")
     monkeypatch.setattr(code_cache.config, "CACHE_DIR", "/chosen")
     assert [folder.parent for folder in code_cache.folders()] == [Path("/chosen")]
+
+
+def test_processes_that_start_together_compile_once(tmp_path):
+    settings = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    with ThreadPoolExecutor() as pool:
+        done = list(pool.map(lambda _: run(CHECK, **settings), range(3)))
+    assert sorted(printed for printed, _ in done) == [["3", "0"], ["3", "1"], ["3", "1"]]
