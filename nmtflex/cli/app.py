@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import importlib
 import io
 import os
@@ -100,7 +101,6 @@ def given_line() -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code: 0, 1 (data, run) or 2 (options)."""
-    _register()
     _open_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     _given[:] = arguments
@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     try:
         check_shared(arguments)
-        code = app(arguments or ["--help"], standalone_mode=False)
+        code = command()(arguments or ["--help"], standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:  # how newer Typers report Ctrl-C
             _complain("interrupted")
@@ -237,7 +237,12 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _register() -> None:
-    """Import the subcommands; each adds itself to ``app`` and imports torch only when run."""
+@functools.cache
+def command() -> Any:
+    """Return ``nmtflex`` with all subcommands as one Click command, which takes a while to make.
+
+    Each subcommand adds itself to ``app`` and imports torch only when run.
+    """
     for name in COMMANDS:
         importlib.import_module(f"nmtflex.cli.{name}")
+    return typer.main.get_command(app)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import typer.main
 from drawings import texts_of
 from toy_command import Toy
 
@@ -15,8 +16,7 @@ from nmtflex.config import AttentionConfig
 @pytest.fixture
 def toy(monkeypatch):
     toy = Toy()
-    monkeypatch.setattr(nmtflex_app, "app", toy.app)
-    monkeypatch.setattr(nmtflex_app, "_register", lambda: None)
+    monkeypatch.setattr(nmtflex_app, "command", lambda: typer.main.get_command(toy.app))
     return toy
 
 

@@ -11,16 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import nmtflex.cli.evaluate  # noqa: F401  (adds the command)
-from nmtflex.cli import app as nmtflex_app
-
 BLEU = 100 * 0.2**0.25  # of "a b c d e" against "a b c d f": 4/5, 3/4, 2/3 and 1/2 match
 TINY_KYTEA = Path(__file__).parents[1] / "fixtures/tiny.kytea"
-
-
-@pytest.fixture(autouse=True)
-def _only_eval(monkeypatch):
-    monkeypatch.setattr(nmtflex_app, "_register", lambda: None)
 
 
 @pytest.fixture

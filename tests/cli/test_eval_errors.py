@@ -4,14 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import nmtflex.cli.evaluate  # noqa: F401  (adds the command)
-from nmtflex.cli import app as nmtflex_app
-
-
-@pytest.fixture(autouse=True)
-def _only_eval(monkeypatch):
-    monkeypatch.setattr(nmtflex_app, "_register", lambda: None)
-
 
 @pytest.fixture
 def file(tmp_path):

@@ -7,16 +7,10 @@ import json
 import pytest
 
 import nmtflex.cli.evaluate  # noqa: F401  (adds the command)
-from nmtflex.cli import app as nmtflex_app
 from nmtflex.config import FlexibleConfig, GlobalConfig
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.tokenizers import build_tokenizer
 from nmtflex.text.vocabulary import Vocabulary
-
-
-@pytest.fixture(autouse=True)
-def _only_eval(monkeypatch):
-    monkeypatch.setattr(nmtflex_app, "_register", lambda: None)
 
 
 @pytest.fixture

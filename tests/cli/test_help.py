@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer.main
 
 import nmtflex
 from nmtflex.cli import app as nmtflex_app
@@ -30,9 +29,8 @@ HEAVY = (
 
 def commands():
     """Return every command of the real application by name: "train", "generate toy"."""
-    nmtflex_app._register()
     found = {}
-    for name, command in typer.main.get_command(nmtflex_app.app).commands.items():
+    for name, command in nmtflex_app.command().commands.items():
         inner = getattr(command, "commands", None)
         found |= {f"{name} {key}": value for key, value in inner.items()} if inner else {}
         found |= {} if inner else {name: command}
@@ -206,6 +204,5 @@ def test_memory_that_is_not_there(command_line, monkeypatch, error, line):
     def fail(*_, **__):
         raise error
 
-    command_line("--help")  # loads all commands, which need the app
-    monkeypatch.setattr(nmtflex_app, "app", fail)
+    monkeypatch.setattr(nmtflex_app, "command", fail)
     assert command_line("train") == (1, "", f"nmtflex: error: {line}\n")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import typer
 
 from nmtflex.cli import app as cli
 
@@ -100,8 +99,7 @@ esac
 
 @pytest.fixture(scope="module")
 def subcommands() -> Any:
-    assert cli.main(["--version"]) == 0  # imports the subcommands
-    return typer.main.get_command(cli.app).commands
+    return cli.command().commands
 
 
 @pytest.fixture
