@@ -45,8 +45,9 @@ lint: $(installed)
 	$(bin)/ruff format --check
 	$(bin)/mypy
 
+# Bytecode is kept for the many processes that tests start, whatever the environment says.
 test: lint
-	OMP_NUM_THREADS=1 $(bin)/pytest --numprocesses $(JOBS) --dist loadfile \
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(bin)/pytest --numprocesses $(JOBS) --dist loadfile \
 		--no-loadscope-reorder --durations=10 $(tests)
 
 slow: $(installed)
