@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,18 @@ settings.load_profile("patient")
 
 # On a fresh machine the first tests compile, and what they say on standard error is compared.
 os.environ["NMTFLEX_COMPILE_NOTICE"] = "off"
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """Return what is logged from now on.
+
+    pytest's own plugin for this is off, because it slows down every test by some milliseconds.
+    """
+    handler = logging.StreamHandler(io.StringIO())
+    logging.getLogger().addHandler(handler)
+    yield handler.stream
+    logging.getLogger().removeHandler(handler)
 
 
 class Outcome(NamedTuple):

@@ -110,10 +110,10 @@ def test_a_language_that_cannot_be_found_must_be_given():
     assert "source" in error
 
 
-def test_a_client_is_told_nothing_of_what_went_wrong_inside(caplog):
+def test_a_client_is_told_nothing_of_what_went_wrong_inside(logged):
     worker = PlayedWorker(lambda text: {"nothing": "/secret/path"})
     assert asked("/translate", worker, **HELLO) == (500, "Internal server error")
-    assert "KeyError" in caplog.text
+    assert "KeyError" in logged.getvalue()
     worker.faulty = {"Hello"}
     assert asked("/translate", worker, **HELLO) == (500, "Cannot translate text")
 
