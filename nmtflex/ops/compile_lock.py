@@ -55,7 +55,7 @@ def _open(folder: Path) -> int | None:
     """Return the file whose bytes are locked; closing it would unlock all, so it stays open."""
     try:
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-        return os.open(folder / "compiling.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        return os.open(folder / "compiling.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     except OSError:
         return None
 
