@@ -53,7 +53,7 @@ class MochaAttention(MonotonicAttention):
 
     def __init__(self, sizes: Sizes, config: MochaConfig) -> None:
         super().__init__(sizes, config)
-        self.score = NormalizedScore(sizes)
+        self.score = NormalizedScore(sizes, config.energy_scale)
         self.width = config.chunk
 
     def prepare(

@@ -77,13 +77,14 @@ class MonotonicAttention(Attention):
 
     Args:
         sizes: Widths of query, states and keys.
-        config: ``energy_bias`` is r at first, ``energy_noise`` the noise's standard deviation.
+        config: ``energy_bias`` is r at first, ``energy_scale`` g at first, and
+            ``energy_noise`` the noise's standard deviation.
     """
 
     def __init__(self, sizes: Sizes, config: ScanningConfig) -> None:
         super().__init__()
         self.context_size = sizes.states
-        self.energy = NormalizedScore(sizes)
+        self.energy = NormalizedScore(sizes, config.energy_scale)
         self.r = nn.Parameter(torch.full((1,), config.energy_bias))
         self.noise = config.energy_noise
 

@@ -63,13 +63,16 @@ class AdditiveScore(ScoreFunction):
 class NormalizedScore(AdditiveScore):
     """score = g v / |v| . tanh(W h + U s + b), whose scale g is learnt apart from its direction.
 
-    Raffel et al. (2017), https://arxiv.org/abs/1704.00784, section 2.4. At first g is 1 / sqrt(A),
-    so that no score is beyond 1.
+    Raffel et al. (2017), https://arxiv.org/abs/1704.00784, section 2.4.
+
+    Args:
+        sizes: Widths of query, states and keys.
+        scale: g at first; the paper's is 1 / sqrt(A).
     """
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: Sizes, scale: float) -> None:
         super().__init__(sizes)
-        self.g = nn.Parameter(torch.full((1,), 1 / math.sqrt(sizes.keys)))
+        self.g = nn.Parameter(torch.full((1,), scale))
 
     def normalized(self) -> Tensor:
         """Return g v / |v|, [A] in float32 at least, for all steps of a batch."""

@@ -253,12 +253,21 @@ class ScanningConfig(AttentionConfig):
     energy_bias: Annotated[
         float,
         Opt(
-            "First value of the learnt bias r of the energies: the longer the sources, the lower "
-            "(-1 for summarization, -4 for speech).",
+            "First value of the learnt bias r of the energies: the longer the sources beside the "
+            "targets, the lower (Raffel et al.: -1 for summarization, -4 for speech).",
             ge=-100,
             le=100,
         ),
-    ] = -1.0
+    ] = 0.0
+    energy_scale: Annotated[
+        float,
+        Opt(
+            "First value of the learnt scale g of the energies. It changes slowly, so one below the "
+            "noise (Raffel et al.: 1 / sqrt(units)) stays there for thousands of updates.",
+            gt=0,
+            le=100,
+        ),
+    ] = 6.0
     energy_noise: Annotated[
         float,
         Opt(
@@ -267,7 +276,7 @@ class ScanningConfig(AttentionConfig):
             ge=0,
             le=100,
         ),
-    ] = 1.0
+    ] = 4.0
 
     @property
     def has_hidden_units(self) -> bool:

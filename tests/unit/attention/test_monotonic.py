@@ -11,6 +11,7 @@ from scans import energy_by_hand, stop_by_hand
 from steps import SIZES, build, quiet, sources, step
 
 from nmtflex.attention import Attention
+from nmtflex.attention.monotonic import MonotonicAttention
 from nmtflex.config import MonotonicConfig
 
 QUIET = quiet(MonotonicConfig)
@@ -176,13 +177,13 @@ def test_noise_has_its_standard_deviation(monkeypatch):
     torch.testing.assert_close(energies[0] - energies[1], 0.25 * drawn[0], rtol=0, atol=1e-12)
 
 
-def test_the_energy_begins_as_in_the_paper():
+def test_what_the_energy_begins_with():
     torch.manual_seed(1)
-    attention = type(build(QUIET))(SIZES, MonotonicConfig(energy_bias=-4.0))
+    attention = MonotonicAttention(SIZES, MonotonicConfig(energy_bias=-4.0, energy_scale=3.0))
     assert attention.r.tolist() == [-4.0]
-    assert attention.energy.g.item() == pytest.approx(1 / math.sqrt(SIZES.keys))
+    assert attention.energy.g.tolist() == [3.0]
     v = attention.energy.normalized()
-    assert v.norm().item() == pytest.approx(1 / math.sqrt(SIZES.keys))
+    assert v.norm().item() == pytest.approx(3.0)
     attention.energy.v.data *= 7.0  # its length does not matter
     torch.testing.assert_close(attention.energy.normalized(), v)
 
