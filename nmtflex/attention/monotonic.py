@@ -77,7 +77,7 @@ class MonotonicAttention(Attention):
 
     Args:
         sizes: Widths of query, states and keys.
-        config: ``energy_bias`` is r at first, ``energy_scale`` g at first, and
+        config: ``energy_bias`` is r at first, ``energy_scale`` g sqrt(A) at first, and
             ``energy_noise`` the noise's standard deviation.
     """
 

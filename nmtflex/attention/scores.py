@@ -67,12 +67,12 @@ class NormalizedScore(AdditiveScore):
 
     Args:
         sizes: Widths of query, states and keys.
-        scale: g at first; the paper's is 1 / sqrt(A).
+        scale: g sqrt(A) at first: no score is beyond it. The paper's is 1.
     """
 
     def __init__(self, sizes: Sizes, scale: float) -> None:
         super().__init__(sizes)
-        self.g = nn.Parameter(torch.full((1,), scale))
+        self.g = nn.Parameter(torch.full((1,), scale / math.sqrt(sizes.keys)))
 
     def normalized(self) -> Tensor:
         """Return g v / |v|, [A] in float32 at least, for all steps of a batch."""

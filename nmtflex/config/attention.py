@@ -262,12 +262,12 @@ class ScanningConfig(AttentionConfig):
     energy_scale: Annotated[
         float,
         Opt(
-            "First value of the learnt scale g of the energies. It changes slowly, so one below the "
-            "noise (Raffel et al.: 1 / sqrt(units)) stays there for thousands of updates.",
+            "Scale of the energies at first: without r, none is beyond it. It is learnt slowly, so "
+            "that from 1 (Raffel et al.) they stay below the noise for thousands of updates.",
             gt=0,
-            le=100,
+            le=1000,
         ),
-    ] = 6.0
+    ] = 32.0
     energy_noise: Annotated[
         float,
         Opt(

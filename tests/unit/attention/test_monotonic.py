@@ -181,9 +181,10 @@ def test_what_the_energy_begins_with():
     torch.manual_seed(1)
     attention = MonotonicAttention(SIZES, MonotonicConfig(energy_bias=-4.0, energy_scale=3.0))
     assert attention.r.tolist() == [-4.0]
-    assert attention.energy.g.tolist() == [3.0]
+    assert attention.energy.g.item() == pytest.approx(3 / math.sqrt(SIZES.keys))
     v = attention.energy.normalized()
-    assert v.norm().item() == pytest.approx(3.0)
+    assert v.norm().item() == pytest.approx(3 / math.sqrt(SIZES.keys))
+    assert v.abs().sum() <= 3  # where every hyperbolic tangent is 1 or -1
     attention.energy.v.data *= 7.0  # its length does not matter
     torch.testing.assert_close(attention.energy.normalized(), v)
 
