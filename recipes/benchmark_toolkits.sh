@@ -18,7 +18,8 @@
 # seen at least twice, one bidirectional LSTM layer, one LSTM decoder layer that is fed its last
 # attentional vector, additive attention (fairseq has its own projected dot product), dropout 0.2,
 # Adam 1e-3, clip 3, batches of 64 sentences, float32. nmtflex-bfloat16 trains in bfloat16,
-# nmtflex-dot has fairseq's kind of score, nmtflex-unfed is not fed its last attentional vector, and
+# nmtflex-dot has fairseq's kind of score, nmtflex-unfed is not fed its last attentional vector,
+# nmtflex-ssru has two SSRU layers in place of the LSTM decoder and its own learning rates, and
 # nmtflex-int8 decodes in 8 bits what nmtflex has trained. OpenNMT-py and eole part the decoder's
 # size among the encoder's directions: at SIZE=512 theirs have 256 units each. All count target
 # tokens without padding, the end of sentence with them. nmtflex and fairseq time the search alone,
@@ -33,7 +34,8 @@ case $SIZE in
   tiny) ;;
   *) stop "SIZE is yardstick, 512 or tiny, not $SIZE" ;;
 esac
-known="nmtflex nmtflex-bfloat16 nmtflex-int8 nmtflex-dot nmtflex-unfed fairseq opennmt eole joeynmt"
+known="nmtflex nmtflex-bfloat16 nmtflex-int8 nmtflex-dot nmtflex-unfed nmtflex-ssru"
+known+=" nmtflex-ssru-bfloat16 fairseq opennmt eole joeynmt"
 corpus=({train,dev,test}.{en,ja})
 if [ "$SIZE" = tiny ]; then
   known="nmtflex nmtflex-bfloat16 nmtflex-transformer marian fairseq"
@@ -66,12 +68,22 @@ done
 
 # For each toolkit: prepare; train FOLDER; decode FOLDER BEAM OUTPUT. What they print is their log.
 
+# train_own RUN NUMBER_FORMAT OPTION...
+train_own() {
+  $NMTFLEX train "$here/nmtflex" --run "$1" --dtype "$2" --attention global \
+    --embedding-size $embedding --encoder-size $encoder --dropout 0.2 --batch-sentences 64 \
+    --updates $total --validate-every $total --valid-beam 1 --log-every "$EVERY" --device cpu \
+    --threads "$THREADS" "${@:3}"
+}
 # train_lstm RUN NUMBER_FORMAT SCORE OPTION...
 train_lstm() {
-  $NMTFLEX train "$here/nmtflex" --run "$1" --attention global --score "$3" --decoder luong \
-    --embedding-size $embedding --encoder-size $encoder --decoder-size $decoder --dropout 0.2 \
-    --lr 1e-3 --clip 3 --batch-sentences 64 --updates $total --validate-every $total \
-    --valid-beam 1 --log-every "$EVERY" --device cpu --dtype "$2" --threads "$THREADS" "${@:4}"
+  train_own "$1" "$2" --score "$3" --decoder luong --decoder-size $decoder --lr 1e-3 --clip 3 "${@:4}"
+}
+# train_ssru RUN NUMBER_FORMAT
+train_ssru() {
+  train_own "$1" "$2" --encoder recurrent --decoder ssru --decoder-layers 2 --decoder-heads 4 \
+    --decoder-ffn $((4 * embedding)) --pre-norm --lr 2e-3 --schedule cosine --warmup 300 \
+    --adam-beta2 0.98 --clip 1 --label-smoothing 0.1
 }
 # decode RUN BEAM OUTPUT OPTION...
 decode() {
@@ -97,6 +109,12 @@ decode_nmtflex-dot() { decode "$@"; }
 prepare_nmtflex-unfed() { :; }
 train_nmtflex-unfed() { train_lstm "$1" float32 additive --no-input-feeding; }
 decode_nmtflex-unfed() { decode "$@"; }
+prepare_nmtflex-ssru() { :; }
+train_nmtflex-ssru() { train_ssru "$1" float32; }
+decode_nmtflex-ssru() { decode "$@"; }
+prepare_nmtflex-ssru-bfloat16() { :; }
+train_nmtflex-ssru-bfloat16() { train_ssru "$1" bfloat16; }
+decode_nmtflex-ssru-bfloat16() { decode "$@"; }
 
 prepare_fairseq() {
   "$fairseq" -m fairseq_cli.preprocess --source-lang en --target-lang ja --trainpref "$text/train" \

@@ -110,7 +110,9 @@ def test_one_that_fails_is_a_line_with_its_log(benchmark, tmp_path):
     assert str(log) in done.stdout
 
 
-VARIANTS = [f"nmtflex-{one}" for one in ("bfloat16", "int8", "dot", "unfed")]
+VARIANTS = [
+    f"nmtflex-{one}" for one in ("bfloat16", "int8", "dot", "unfed", "ssru", "ssru-bfloat16")
+]
 
 
 def test_variants_train_and_decode_with_their_own_options(benchmark, tmp_path, command_line):
@@ -121,12 +123,12 @@ def test_variants_train_and_decode_with_their_own_options(benchmark, tmp_path, c
     assert {row[5] for row in rows} == {"2,000"}
     lines = (tmp_path / "log").read_text().split("\x1e")[:-1]
     trainings = [line for line in lines if line.startswith("train\x1f")]
-    own = ("bfloat16", "general", "--no-input-feeding")
-    assert [[word in line for word in own] for line in trainings] == [
-        [False] * 3, [True, False, False], [False, True, False], [False, False, True],
+    own = ("bfloat16", "general", "--no-input-feeding", "ssru")
+    assert [{word for word in own if word in line} for line in trainings] == [
+        set(), {"bfloat16"}, {"general"}, {"--no-input-feeding"}, {"ssru"}, {"bfloat16", "ssru"},
     ]  # fmt: skip
     decodings = [line for line in lines if line.startswith("bench\x1f")]
-    assert ["--int8" in line for line in decodings] == [False, False, True, False, False]
+    assert ["--int8" in line for line in decodings] == [False, False, True, *4 * [False]]
     assert cli.main(["--version"]) == 0
     for line in (*trainings, *decodings):
         outcome = command_line(*line.split("\x1f")[:-1])
@@ -156,7 +158,8 @@ def test_the_program_takes_every_command(size, benchmark, tmp_path, command_line
         (
             {"TOOLKITS": "marian"},
             "TOOLKITS of SIZE=yardstick are nmtflex nmtflex-bfloat16 nmtflex-int8 nmtflex-dot "
-            "nmtflex-unfed fairseq opennmt eole joeynmt, not marian",
+            "nmtflex-unfed nmtflex-ssru nmtflex-ssru-bfloat16 fairseq opennmt eole joeynmt, not "
+            "marian",
         ),
     ],
 )
