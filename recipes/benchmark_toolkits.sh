@@ -82,7 +82,7 @@ train_lstm() {
 # train_ssru RUN NUMBER_FORMAT
 train_ssru() {
   train_own "$1" "$2" --encoder recurrent --decoder ssru --decoder-layers 2 --decoder-heads 4 \
-    --decoder-ffn $((4 * embedding)) --pre-norm --lr 2e-3 --schedule cosine --warmup 300 \
+    --decoder-ffn $((4 * embedding)) --pre-norm --lr 2e-3 --schedule cosine --warmup "$WARMUP" \
     --adam-beta2 0.98 --clip 1 --label-smoothing 0.1
 }
 # decode RUN BEAM OUTPUT OPTION...
