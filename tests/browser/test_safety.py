@@ -8,6 +8,9 @@ from made_report import PAIRS, make_report
 pytestmark = pytest.mark.integration
 
 SECTIONS = ("#learning", "#trade-off", "#lengths", "#sentences")
+SCROLLABLE_IS_FOCUSABLE = """() => [...document.querySelectorAll(".scroll")].every((box) =>
+    (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight)
+    === box.hasAttribute("tabindex"))"""
 
 
 def see_all(page) -> None:
@@ -82,5 +85,6 @@ def test_axe_finds_nothing_to_mend(four_runs, open_page, scheme):
     see_all(page)
     for details in page.locator("summary").all():
         details.click()
+    page.wait_for_function(SCROLLABLE_IS_FOCUSABLE)  # it is made so after the layout
     found = axe.Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
