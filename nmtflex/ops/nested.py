@@ -18,7 +18,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from numba._dynfunc import make_function  # type: ignore[import-not-found]
+from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core import event
 from numba.core.codegen import CPUCodeLibrary
 from numba.core.cpu import CPUContext
@@ -54,7 +54,8 @@ def compile_once() -> None:
         (CPUContext, "get_executable", _get_outermost),
         (parfor_lowering, "_lower_parfor_parallel", _lower_inside),
     ]
-    if not all(hasattr(owner, name) for owner, name, _ in places):
+    needed = [(owner, name) for owner, name, _ in places] + [(_dynfunc, "make_function")]
+    if not all(hasattr(owner, name) for owner, name in needed):
         return
     compiling = _Depth()
     event.register("numba:compile", compiling)  # type: ignore[no-untyped-call]
@@ -99,7 +100,7 @@ def _get_outermost(get_executable: Any, compiling: _Depth) -> Any:
             return get_executable(self, library, fndesc, env)
         library._ensure_finalized()
         name, kept = fndesc.qualname.split(".")[-1], (library,)
-        return make_function(fndesc.lookup_module(), name, "", address, env, kept)
+        return _dynfunc.make_function(fndesc.lookup_module(), name, "", address, env, kept)
 
     return change
 

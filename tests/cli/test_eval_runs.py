@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-import nmtflex.cli.evaluate  # noqa: F401  (adds the command)
 from nmtflex.config import FlexibleConfig, GlobalConfig
 from nmtflex.text.pipeline import SidePipeline, TextPipeline
 from nmtflex.text.tokenizers import build_tokenizer
@@ -33,8 +32,6 @@ def found(outcome):
 
 
 def test_other_files_score_as_what_translate_makes_of_them(command_line, tiny_run, files, tmp_path):
-    import nmtflex.cli.translate  # noqa: F401  (adds the command)
-
     scores = found(command_line("eval", tiny_run, *files, "--ribes", "--json"))
     output = tmp_path / "out.bb"
     command_line("translate", tiny_run, "--input", files[1], "--output", output)
