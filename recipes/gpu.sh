@@ -64,7 +64,8 @@ for preset in $presets; do
     runs+=("$run")
     ! wants training || step "$OUT/$run" train "$OUT/gpu.prepared" --run "$OUT/$run" \
       --preset "$preset" ${tied[@]+"${tied[@]}"} --accumulate 1 --schedule constant --warmup 0 \
-      --updates $total --validate-every $total --valid-beam 1 --log-every $every --device "$DEVICE" --dtype $dtype
+      --updates $total --validate-every $total --valid-beam 1 --log-every $every \
+      --device "$DEVICE" --dtype $dtype
     for beam in $beams; do
       ! wants decoding || step --stdout "$OUT/$run.beam$beam.json" bench "$OUT/$run" --split valid \
         --beam "$beam" --repeats 3 --max-length 40 --device "$DEVICE" --dtype $dtype --json
