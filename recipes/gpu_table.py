@@ -2,8 +2,8 @@
 
     gpu_table.py FOLDER WARMUP RUN...
 
-Speeds of training are medians over the intervals between log lines after WARMUP updates, with the
-slowest and the fastest.
+Speeds of training are medians over the intervals between log lines after WARMUP updates, those of
+decoding over the rounds, with the slowest and the fastest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-BEAMS = (1, 5, 20)
+DTYPES = ("float32", "bfloat16")
 Lines = list[list[str]]
 
 
@@ -36,17 +36,12 @@ def intervals(path: Path, warmup: int) -> list[float]:
 
 
 def speeds(folder: Path, warmup: int, runs: list[str]) -> Lines:
-    """Return a line for each run: training, then decoding by beam."""
+    """Return a line for each training."""
     found = []
     for run in runs:
         metrics = folder / run / "metrics.csv"
-        trained = intervals(metrics, warmup) if metrics.exists() else []
-        cells = [spread(trained)]
-        for beam in BEAMS:
-            path = folder / f"{run}.beam{beam}.json"
-            cells.append(f"{decoded(path):,.0f}" if path.exists() else "")
-        if any(cells):
-            found.append([run.removeprefix("gpu-"), *cells])
+        if metrics.exists():
+            found.append([run.removeprefix("gpu-"), spread(intervals(metrics, warmup))])
     return found
 
 
@@ -57,10 +52,19 @@ def spread(values: list[float]) -> str:
     return f"{statistics.median(values):,.0f} ({min(values):,.0f} to {max(values):,.0f})"
 
 
-def decoded(path: Path) -> float:
-    """Return the target tokens a second of a benchmark."""
-    (run,) = json.loads(path.read_text(encoding="utf-8"))["runs"]
-    return float(run["target_tokens_per_second"])
+def decodings(folder: Path) -> Lines:
+    """Return a line for each model and beam size: target tokens a second in each number format."""
+    found: dict[tuple[str, str, int], dict[str, str]] = {}
+    for path in folder.glob("gpu.decoding.*.json"):
+        report = json.loads(path.read_text(encoding="utf-8"))
+        for row in report["rows"]:
+            times = row["milliseconds_per_target_token"]["rounds"]
+            cells = found.setdefault((row["backbone"], row["attention"], report["beam"]), {})
+            cells[report["dtype"]] = spread([1000 / one for one in times])
+    return [
+        [backbone, attention, str(beam), *(cells.get(dtype, "") for dtype in DTYPES)]
+        for (backbone, attention, beam), cells in sorted(found.items())
+    ]
 
 
 def kernels(report: dict[str, Any]) -> Lines:
@@ -130,8 +134,10 @@ def main(folder: Path, warmup: int, runs: list[str]) -> str:
             "time, share of a copy's bandwidth",
         ]
         found += table(title, head, kernels(report))
-    head = ["run", "training", *(f"beam {beam}" for beam in BEAMS)]
-    found += table("Target tokens a second", head, speeds(folder, warmup, runs))
+    head = ["run", "target tokens/s"]
+    found += table("Training", head, speeds(folder, warmup, runs))
+    head = ["backbone", "attention", "beam", *DTYPES]
+    found += table("Decoding, target tokens/s without the encoder", head, decodings(folder))
     head = ["copy task", "updates", "seconds", "best validation BLEU"]
     return found + table("The copy task of paper 001", head, copies(folder))
 

@@ -110,7 +110,7 @@ def log_of(tmp_path, bash):
         log, stand_in, data = tmp_path / "log", tmp_path / "python", tmp_path / "data"
         stand_in.write_text(STAND_IN)
         stand_in.chmod(0o755)
-        for file in [*RECIPES[name].files, "model.bin"]:
+        for file in [*(RECIPES[name].files if name in RECIPES else []), "model.bin"]:
             (data / file).parent.mkdir(parents=True, exist_ok=True)
             (data / file).touch()
         # Of the run that paragraphs.sh begins with.
@@ -146,9 +146,39 @@ def test_every_recipe_is_listed_and_tested():
         assert name in SOURCED or f"`{name}`" in table
 
 
+@pytest.fixture
+def check(subcommands, command_line):
+    """Check that the program takes commands, each combination of options once."""
+
+    def all_are_taken(commands: list[list[str]]) -> None:
+        # Runs and files have many names, and options few combinations.
+        once = {tuple(one for one in line if "/" not in one): line for line in commands}
+        for command, *arguments in once.values():
+            if command == "generate":
+                group = subcommands["generate"]
+                group.commands[arguments[0]].make_context(arguments[0], arguments[1:])
+            elif command == "tokenize" or "--synthetic" in arguments:
+                subcommands[command].make_context(command, arguments)
+            else:  # there is nothing to read, which is exit 1; a mistake in the options is exit 2
+                outcome = command_line(command, *arguments)
+                assert outcome.code == 1, (command, arguments, outcome.err)
+
+    return all_are_taken
+
+
+@pytest.mark.parametrize("scale", ["full", "small"])
+def test_the_program_takes_the_commands_of_gpu_sh(scale, log_of, check):
+    settings = {"DEVICE": "cpu", "PARTS": "training decoding", "BEAMS": "1 5 20"}
+    commands, _ = log_of("gpu.sh", SCALE=scale, **settings)
+    presets = 2 if scale == "full" else 1
+    expected = {"generate": 1, "preprocess": 1, "train": 2 * presets, "bench": 6}
+    assert Counter(command for command, *_ in commands) == expected
+    check(commands)
+
+
 @pytest.mark.parametrize("scale", ["full", "small"])
 @pytest.mark.parametrize("name", RECIPES)
-def test_the_program_takes_every_command(name, scale, log_of, subcommands, command_line):
+def test_the_program_takes_every_command(name, scale, log_of, check):
     commands, printed = log_of(name, SCALE=scale)
     expected = getattr(RECIPES[name], scale)
     assert Counter(command for command, *_ in commands) == expected
@@ -156,17 +186,7 @@ def test_the_program_takes_every_command(name, scale, log_of, subcommands, comma
     assert "trained: \n" not in printed  # a table without rows
     runs = [line.split()[1:] for line in printed.splitlines() if line.startswith("trained:")]
     assert sum(map(len, runs)) == expected.get("train", 0) + expected.get("finetune", 0)
-    # Runs and files have many names, and options few combinations.
-    once = {tuple(one for one in line if "/" not in one): line for line in commands}
-    for command, *arguments in once.values():
-        if command == "generate":
-            group = subcommands["generate"]
-            group.commands[arguments[0]].make_context(arguments[0], arguments[1:])
-        elif command == "tokenize":
-            subcommands[command].make_context(command, arguments)
-        else:  # there is nothing to read, which is exit 1; a mistake in the options is exit 2
-            outcome = command_line(command, *arguments)
-            assert outcome.code == 1, (command, arguments, outcome.err)
+    check(commands)
 
 
 PAPERS = {
