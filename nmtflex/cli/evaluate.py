@@ -155,6 +155,7 @@ def _score_run(
 ) -> tuple[Text, Evaluation, dict[str, Any]]:
     """Return a run's translations, its scores and other facts."""
     from nmtflex.corpus.writers import packed
+    from nmtflex.decoding.cut_off import cut_off
     from nmtflex.evaluation.run_scores import evaluate_run
 
     alignment = _alignment(opened, data, config)
@@ -183,10 +184,8 @@ def _score_run(
                 f"{counted(cut, 'source')}; the rest was not translated"
             )
     if evaluation.truncated:
-        note(
-            f"warning: {path}: {counted(evaluation.truncated, 'translation')} reached the maximum "
-            f"length and may lack the end; raise --max-length-ratio or --max-length"
-        )
+        subject = counted(evaluation.truncated, "translation")
+        note(f"warning: {path}: {cut_off(subject, evaluation.looping, '', flags=True)}")
     if opened.tau is not None:  # JSON has no infinity
         facts["tau"] = opened.tau if math.isfinite(opened.tau) else "inf"
     if opened.reuse:

@@ -17,11 +17,13 @@ from typing import Any, Self, TypeVar, Unpack
 from nmtflex.config import OutputConfig, options_of
 from nmtflex.decoding.asked import Asked
 from nmtflex.decoding.batching import buffers, checked
+from nmtflex.decoding.cut_off import cut_off, looping
 from nmtflex.decoding.lifetime import Lifetime
 from nmtflex.decoding.options import CallOptions, Options, ReturnedConfig, alike
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translation import Translation
 from nmtflex.decoding.turns import computing_with
+from nmtflex.text.visible import counted
 
 Result = TypeVar("Result")
 
@@ -302,12 +304,10 @@ class Calls(ABC):
                     stacklevel=3,
                 )
         if truncated := [index for index, one in enumerate(best) if one.truncated]:
-            warnings.warn(
-                f"{len(truncated):,} of {len(best):,} translations reached the maximum length and "
-                f"may lack their end, first that of line {truncated[0]} (from 0); raise max_length "
-                f"or max_length_ratio",
-                stacklevel=3,
-            )
+            subject = f"{len(truncated):,} of {counted(len(best), 'translation')}"
+            loops = sum(looping(best[index].tokens) for index in truncated)
+            where = f", first that of line {truncated[0]} (from 0)"
+            warnings.warn(cut_off(subject, loops, where, flags=False), stacklevel=3)
 
     async def _in_background(self, compute: Callable[[], Result]) -> Result:
         """Compute in a thread of this translator; see ``translate_async``."""

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 from nmtflex.config import OutputConfig, SearchConfig
 from nmtflex.corpus.writers import open_lines
 from nmtflex.decoding.batching import buffers
+from nmtflex.decoding.cut_off import cut_off, looping
 from nmtflex.decoding.links import pharaoh_line
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.traces import attention_line
@@ -184,7 +185,7 @@ def write_chunks(
 
 def watch_cut(chunks: Iterable[Chunk], tell: Callable[[str], None]) -> Iterator[Chunk]:
     """Pass chunks on; tell at the end which sources were cut, and which outputs may be."""
-    lines = 0
+    lines = loops = 0
     unread, truncated = _Noted(), _Noted()
     for chunk in chunks:
         for number, (best, *_) in enumerate(chunk.found, start=lines + 1):
@@ -192,6 +193,7 @@ def watch_cut(chunks: Iterable[Chunk], tell: Callable[[str], None]) -> Iterator[
                 unread.add(number)
             if best.truncated:
                 truncated.add(number)
+                loops += looping(best.tokens)
         lines += len(chunk.found)
         yield chunk
     if unread.count:
@@ -200,10 +202,8 @@ def watch_cut(chunks: Iterable[Chunk], tell: Callable[[str], None]) -> Iterator[
             f"translated ({unread})"
         )
     if truncated.count:
-        tell(
-            f"warning: {counted(truncated.count, 'translation')} reached the maximum length and "
-            f"may lack the end ({truncated}); raise --max-length-ratio or --max-length"
-        )
+        subject = counted(truncated.count, "translation")
+        tell(f"warning: {cut_off(subject, loops, f' ({truncated})', flags=True)}")
 
 
 class _Noted:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nmtflex.config import ScoreConfig
 from nmtflex.corpus.links import Links, check_inside, read_links
 from nmtflex.corpus.readers import read_lines
+from nmtflex.decoding.cut_off import looping
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import DataError, OptionError, RunError
 from nmtflex.runs.folder import RunFolder
@@ -154,6 +155,7 @@ def score_translated(scorer: Scorer, translated: Translated) -> tuple[Evaluation
         encoding_computations=tally.encoding,
         decoding_seconds=seconds,
         truncated=sum(one.truncated for one in best),
+        looping=sum(one.truncated and looping(one.tokens) for one in best),
     )
     return evaluation, output
 

@@ -2,21 +2,20 @@
 
 oneDNN compiles a product for each number of rows, and keeps the code, 0.3 MB each, as long as the
 process lives. A batch has any number of words, so a training would fill gigabytes. So the number of
-rows of large products is rounded up (``rounded``). oneDNN also keeps the 1,024 objects used last;
-``keep_less`` lowers that number. The C library keeps freed memory until ``give_back`` is called.
+rows of large products is rounded up (``rounded``). oneDNN keeps the 1,024 products used last. Fewer
+would save little memory and much speed: compiling one for AMX takes a millisecond, as long as the
+product itself. The C library keeps freed memory until ``give_back`` is called.
 """
 
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 ROWS = 64  # rows are rounded up to a multiple; fewer rows stay as they are
-PRIMITIVES = "64"  # that oneDNN keeps; a step of a model has some ten
 
 
 def rounded(rows: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -34,11 +33,6 @@ def rounded(rows: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     room[: len(rows)] = rows
     room[len(rows) :] = 0
     return room
-
-
-def keep_less() -> None:
-    """Have oneDNN keep few objects, unless the environment sets a number; call before the first."""
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", PRIMITIVES)
 
 
 def give_back() -> None:

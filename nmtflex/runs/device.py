@@ -8,7 +8,6 @@ import torch
 
 from nmtflex.config import DeviceConfig
 from nmtflex.errors import OptionError
-from nmtflex.ops.heap import keep_less
 from nmtflex.workers import usable_cores
 
 
@@ -18,7 +17,6 @@ def open_device(config: DeviceConfig) -> torch.device:
     Raises:
         OptionError: The device does not exist or has no bfloat16.
     """
-    keep_less()
     torch.set_num_threads(config.threads or _default_threads())
     name = config.device
     if name == "auto":

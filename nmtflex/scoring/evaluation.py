@@ -41,6 +41,7 @@ class Evaluation(NamedTuple):
     decoding_seconds: float | None = None  # of a run
     alignment: AlignmentScore | None = None  # of a run with the references, if requested
     truncated: int | None = None  # translations of a run that reached the maximum length
+    looping: int = 0  # of these, those that repeat themselves
 
     @property
     def scores(self) -> dict[str, Score | RibesScore]:
@@ -73,7 +74,7 @@ class Evaluation(NamedTuple):
             found["aer"] = rates.pop("aer")
             found |= {f"alignment_{name}": value for name, value in rates.items()}
         if self.truncated is not None:
-            found["truncated"] = self.truncated
+            found |= {"truncated": self.truncated, "looping": self.looping}
         return found
 
 

@@ -288,6 +288,25 @@ def test_outputs_that_reach_the_maximum_length_are_counted(command_line, feed, t
     assert f"{tiny_run}: 2 translations reached" in result.err
 
 
+def test_outputs_that_repeat_themselves_to_the_end_are_counted(command_line, tiny_run) -> None:
+    found = command_line("eval", tiny_run, "--beam", 1, "--max-length", 60, "--json")
+    translator = nmtflex.load(tiny_run, threads=1, beam=1, max_length=60)
+    cut = [best for (best,) in translator.n_best(["a b c", "c a b b"], 1) if best.truncated]
+    loops = 0
+    for best in cut:
+        rows = [" ".join(best.tokens[start : start + 4]) for start in range(len(best.tokens) - 3)]
+        loops += any(rows.count(row) >= 3 for row in rows)
+    assert loops  # what a model with random weights does
+    facts = json.loads(found.out)
+    assert (facts["truncated"], facts["looping"]) == (len(cut), loops)
+    assert f"{loops} of them in a loop" in found.err
+    assert "--no-repeat-ngram" in found.err
+    blocked = ["--no-repeat-ngram", 4]
+    found = command_line("eval", tiny_run, "--beam", 1, "--max-length", 60, "--json", *blocked)
+    assert json.loads(found.out)["looping"] == 0
+    assert "--no-repeat-ngram" not in found.err
+
+
 def test_the_maximum_length_is_fixed_or_relative(command_line, feed, tiny_run) -> None:
     feed("a\n")
     both = ["--max-length", 5, "--max-length-ratio", 2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -50,9 +49,7 @@ def test_a_linear_layer_in_bfloat16_is_what_it_is_without_rounding(shape):
 GROWTH = """
 import resource
 import torch
-from nmtflex.ops.heap import keep_less
 from nmtflex.layers.linear import Linear
-keep_less()
 torch.set_num_threads(1)
 layer = Linear(256, 512)
 def memory():
@@ -76,12 +73,5 @@ def test_memory_does_not_grow_with_the_numbers_of_rows():
     assert int(done.stdout) < 8_000  # 60,000 without rounding
 
 
-def test_what_the_user_set_stays(monkeypatch):
-    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-    monkeypatch.setenv(name, "7")
-    heap.keep_less()
-    assert os.environ[name] == "7"
-    monkeypatch.delenv(name)
-    heap.keep_less()
-    assert os.environ[name] == heap.PRIMITIVES
+def test_free_memory_can_be_given_back():
     heap.give_back()  # breaks nothing

@@ -1,0 +1,35 @@
+"""Translations that reached the maximum length, and what to do about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+# Of the 6,750 references of IWSLT14's test data, 11 repeat themselves as often.
+TOKENS, TIMES = 4, 3
+
+
+def looping(tokens: Sequence[str]) -> bool:
+    """Return whether some four tokens in a row occur three times or more, as they do in a loop."""
+    rows = Counter(zip(*(tokens[start:] for start in range(TOKENS)), strict=False))
+    return max(rows.values(), default=0) >= TIMES
+
+
+def cut_off(subject: str, loops: int, where: str, *, flags: bool) -> str:
+    """Return a warning.
+
+    Args:
+        subject: How many translations.
+        loops: How many of them repeat themselves.
+        where: Which lines, or nothing.
+        flags: Whether the options are those of the command line, or of Python.
+    """
+    ratio, length, block = "max_length_ratio", "max_length", f"no_repeat_ngram={TOKENS}"
+    if flags:
+        ratio, length, block = "--max-length-ratio", "--max-length", f"--no-repeat-ngram {TOKENS}"
+    repeated = f", {loops:,} of them in a loop" if loops else ""
+    ended = f", or set {block} against loops" if loops else ""
+    return (
+        f"{subject} reached the maximum length and may lack the end{where}{repeated}; "
+        f"raise {ratio} or {length}{ended}"
+    )
