@@ -23,7 +23,6 @@ from nmtflex.decoding.options import CallOptions, Options, ReturnedConfig, alike
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translation import Translation
 from nmtflex.decoding.turns import computing_with
-from nmtflex.text.visible import counted
 
 Result = TypeVar("Result")
 
@@ -304,7 +303,7 @@ class Calls(ABC):
                     stacklevel=3,
                 )
         if truncated := [index for index, one in enumerate(best) if one.truncated]:
-            subject = f"{len(truncated):,} of {counted(len(best), 'translation')}"
+            subject = f"{len(truncated):,} of {len(best):,} translations"
             loops = sum(looping(best[index].tokens) for index in truncated)
             where = f", first that of line {truncated[0]} (from 0)"
             warnings.warn(cut_off(subject, loops, where, flags=False), stacklevel=3)
