@@ -9,7 +9,7 @@
 #   DEVICE    cuda, or a GPU as cuda:1
 #   PARTS     of tests, kernels, training, decoding and copy; parts that are done are kept
 #   UPDATES   measured updates of a training, after WARMUP (40) others
-#   BEAMS     beam sizes of decoding
+#   BEAMS     beam sizes of decoding (1, 5 and 20)
 #   MINUTES   of the copy task's trainings together (12)
 #
 # Trainings: text drawn by Zipf's law (generate zipf), 40,000 words a side, 200,000 pairs; presets

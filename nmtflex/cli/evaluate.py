@@ -185,7 +185,7 @@ def _score_run(
             )
     if evaluation.truncated:
         subject = counted(evaluation.truncated, "translation")
-        note(f"warning: {path}: {cut_off(subject, evaluation.looping, '', flags=True)}")
+        note(f"warning: {path}: {cut_off(subject, evaluation.looping, flags=True)}")
     if opened.tau is not None:  # JSON has no infinity
         facts["tau"] = opened.tau if math.isfinite(opened.tau) else "inf"
     if opened.reuse:

@@ -15,13 +15,13 @@ def looping(tokens: Sequence[str]) -> bool:
     return max(rows.values(), default=0) >= TIMES
 
 
-def cut_off(subject: str, loops: int, where: str, *, flags: bool) -> str:
+def cut_off(subject: str, loops: int, where: str = "", *, flags: bool) -> str:
     """Return a warning.
 
     Args:
         subject: How many translations.
         loops: How many of them repeat themselves.
-        where: Which lines, or nothing.
+        where: Which lines.
         flags: Whether the options are those of the command line, or of Python.
     """
     ratio, length, block = "max_length_ratio", "max_length", f"no_repeat_ngram={TOKENS}"

@@ -1,10 +1,10 @@
 """Memory that libraries keep: how to free it, and how to make them keep less.
 
-oneDNN compiles a product for each number of rows, and keeps the code, 0.3 MB each, as long as the
-process lives. A batch has any number of words, so a training would fill gigabytes. So the number of
-rows of large products is rounded up (``rounded``). oneDNN keeps the 1,024 products used last. Fewer
-would save little memory and much speed: compiling one for AMX takes a millisecond, as long as the
-product itself. The C library keeps freed memory until ``give_back`` is called.
+oneDNN compiles a product for each number of rows, and keeps the 1,024 used last, of 0.1 MB and
+more each. A batch has any number of words, so a training would fill that and go on compiling.
+So the number of rows of large products is rounded up (``rounded``). Keeping fewer would save little
+memory and cost speed: compiling one for AMX takes a millisecond, longer than most products take.
+The C library keeps freed memory until ``give_back`` is called.
 """
 
 from __future__ import annotations

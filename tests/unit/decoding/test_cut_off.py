@@ -41,7 +41,7 @@ def test_the_warning_names_options_of_the_caller():
     assert re.findall(r"--[a-z-]+", command) == [
         "--max-length-ratio", "--max-length", "--no-repeat-ngram"
     ]  # fmt: skip
-    python = cut_off("7 translations", 5, "", flags=False)
+    python = cut_off("7 translations", 5, flags=False)
     assert "--" not in python
     assert "no_repeat_ngram=4" in python
-    assert "no_repeat_ngram" not in cut_off("7 translations", 0, "", flags=False)
+    assert "no_repeat_ngram" not in cut_off("7 translations", 0, flags=False)

@@ -103,14 +103,7 @@ class Copier:
         target = self.pipeline.target
         words = [target.decode_words(self.pipeline.source.encode(line)) for line in lines]
         return [
-            [
-                SimpleNamespace(
-                    words=found,
-                    tokens=found,
-                    text=target.tokenizer.detokenize(found),
-                    truncated=False,
-                )
-            ]
+            [SimpleNamespace(words=found, text=target.tokenizer.detokenize(found), truncated=False)]
             for found in words
         ]
 
