@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -87,6 +88,15 @@ class Speaker:
             return find_launch().local_rank == 0
         except OptionError:
             return True
+
+    def outlive(self) -> None:
+        """Ignore SIGTERM from here on, so that an error that is on its way is reported.
+
+        As soon as one process is lost, a launcher sends it to the others. One that does not end
+        by itself is killed half a minute later.
+        """
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     def wait(self) -> None:
         """Wait for the launcher to end this process because another one has reported.

@@ -226,6 +226,7 @@ def _connected() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
+        SPEAKER.outlive()
         raise RunError(
             f"another process is lost ({_line(error)}); give the same command again (a "
             f"training resumes from its last checkpoint), or use torchrun --max-restarts N"

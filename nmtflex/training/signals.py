@@ -23,7 +23,8 @@ class StopSignals:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) != signal.SIG_IGN:  # ``Speaker.outlive`` has set it
+                signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.received = signal.Signals(number)
