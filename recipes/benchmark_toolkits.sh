@@ -91,30 +91,21 @@ decode() {
     --device cpu --dtype float32 --threads "$THREADS" --repeats 1 --json "${@:4}" > "$3"
 }
 
+# Every nmtflex-* reads and decodes as nmtflex does, unless it has functions of its own.
 prepare_nmtflex() {
-  $NMTFLEX preprocess --out "$here/nmtflex" --source-lang en --target-lang ja --min-frequency 2 \
-    --train "$text/train" --valid "$text/dev" --test "$text/test"
+  [ -d "$here/nmtflex" ] ||
+    $NMTFLEX preprocess --out "$here/nmtflex" --source-lang en --target-lang ja --min-frequency 2 \
+      --train "$text/train" --valid "$text/dev" --test "$text/test"
 }
-train_nmtflex() { train_lstm "$1" float32 additive; }
 decode_nmtflex() { decode "$@"; }
-prepare_nmtflex-bfloat16() { :; }
+train_nmtflex() { train_lstm "$1" float32 additive; }
 train_nmtflex-bfloat16() { train_lstm "$1" bfloat16 additive; }
-decode_nmtflex-bfloat16() { decode "$@"; }
-prepare_nmtflex-int8() { :; }
+train_nmtflex-dot() { train_lstm "$1" float32 general; }
+train_nmtflex-unfed() { train_lstm "$1" float32 additive --no-input-feeding; }
+train_nmtflex-ssru() { train_ssru "$1" float32; }
+train_nmtflex-ssru-bfloat16() { train_ssru "$1" bfloat16; }
 train_nmtflex-int8() { cp -r "$here/nmtflex.run.${1##*.}" "$1"; }
 decode_nmtflex-int8() { decode "$@" --int8; }
-prepare_nmtflex-dot() { :; }
-train_nmtflex-dot() { train_lstm "$1" float32 general; }
-decode_nmtflex-dot() { decode "$@"; }
-prepare_nmtflex-unfed() { :; }
-train_nmtflex-unfed() { train_lstm "$1" float32 additive --no-input-feeding; }
-decode_nmtflex-unfed() { decode "$@"; }
-prepare_nmtflex-ssru() { :; }
-train_nmtflex-ssru() { train_ssru "$1" float32; }
-decode_nmtflex-ssru() { decode "$@"; }
-prepare_nmtflex-ssru-bfloat16() { :; }
-train_nmtflex-ssru-bfloat16() { train_ssru "$1" bfloat16; }
-decode_nmtflex-ssru-bfloat16() { decode "$@"; }
 
 prepare_fairseq() {
   "$fairseq" -m fairseq_cli.preprocess --source-lang en --target-lang ja --trainpref "$text/train" \
@@ -274,19 +265,21 @@ version() {
   "${!1}" -c "import importlib.metadata as m; print(m.version('$name'))" 2> "$here/$1.version.log"
 }
 
-# attempt TOOLKIT NAME COMMAND...: run it, with NAME.log; one that fails ends the toolkit's part,
-# and TOOLKIT.failed says why.
+# attempt TOOLKIT PART ROUND ARGUMENT...: let it prepare, train, count or decode, and keep what it
+# prints; one that fails does no more, and TOOLKIT.failed says why.
 attempt() {
-  local failed=$here/$1.failed log=$here/$2.log
+  local failed=$here/$1.failed name=$1.$2$3 command=$2_$1
   [ ! -f "$failed" ] || return 0
-  echo "$RECIPE: $2" >&2
-  "${@:3}" > "$log" 2>&1 < /dev/null || echo "failed, see $log" > "$failed"
+  echo "$RECIPE: $name" >&2
+  declare -F "$command" > /dev/null || command=$2_nmtflex
+  "$command" "${@:4}" > "$here/$name.log" 2>&1 < /dev/null ||
+    echo "failed, see $here/$name.log" > "$failed"
 }
 
 versions=()
 for toolkit in $TOOLKITS; do
   if found=$(version "$toolkit"); then
-    attempt "$toolkit" "$toolkit.prepare" "prepare_$toolkit"
+    attempt "$toolkit" prepare ""
   else
     found=""
     echo "not installed" > "$here/$toolkit.failed"
@@ -295,14 +288,14 @@ for toolkit in $TOOLKITS; do
 done
 for ((round = 1; round <= ROUNDS; round++)); do
   for toolkit in $TOOLKITS; do
-    attempt "$toolkit" "$toolkit.train.$round" "train_$toolkit" "$here/$toolkit.run.$round"
+    attempt "$toolkit" train ".$round" "$here/$toolkit.run.$round"
     if [ "$SIZE $round" = "tiny 1" ]; then
-      attempt "$toolkit" "$toolkit.parameters" "count_$toolkit" "$here/$toolkit.run.$round"
+      attempt "$toolkit" count "" "$here/$toolkit.run.$round"
     fi
   done
   for beam in $BEAMS; do
     for toolkit in $TOOLKITS; do
-      attempt "$toolkit" "$toolkit.decode.$beam.$round" "decode_$toolkit" \
+      attempt "$toolkit" decode ".$beam.$round" \
         "$here/$toolkit.run.$round" "$beam" "$here/$toolkit.output.$beam.$round"
     done
   done

@@ -149,7 +149,7 @@ class Benchmark(NamedTuple):
 
     def parameters(self, toolkit: str) -> str:
         """Return what ``parameters.py`` counted, or "" if it was not asked."""
-        path = self.folder / f"{toolkit}.parameters.log"
+        path = self.folder / f"{toolkit}.count.log"
         return f"{int(path.read_text(encoding='utf-8')):,}" if path.exists() else ""
 
     def decoding(self, toolkit: str, beam: int) -> list[float]:

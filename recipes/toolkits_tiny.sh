@@ -32,17 +32,12 @@ train_tiny() {
     --batch-tokens "$TOKENS" --updates $total --validate-every $total --valid-beam 1 \
     --log-every "$EVERY" --device cpu --dtype "$3" --threads "$THREADS"
 }
-prepare_nmtflex() { :; }
 train_nmtflex() { train_tiny "$1" ssru float32; }
 count_nmtflex() {
   "$PYTHON" "$RECIPES/parameters.py" "$1/checkpoints/"update-*/weights.safetensors
 }
 train_nmtflex-bfloat16() { train_tiny "$1" ssru bfloat16; }
-count_nmtflex-bfloat16() { count_nmtflex "$1"; }
-prepare_nmtflex-transformer() { :; }
 train_nmtflex-transformer() { train_tiny "$1" transformer float32; }
-count_nmtflex-transformer() { count_nmtflex "$1"; }
-decode_nmtflex-transformer() { decode "$@"; }
 
 prepare_fairseq() {
   "$fairseq" -m fairseq_cli.preprocess --source-lang de --target-lang en \

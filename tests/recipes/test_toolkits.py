@@ -18,7 +18,7 @@ printf '%s\\037' "$@" >> "$LOG"
 printf '\\036' >> "$LOG"
 case $1 in
   --version) echo nmtflex 1.2.3 ;;
-  preprocess) [ -z "$PREPARED" ] || cp -r "$PREPARED" "$3" ;;
+  preprocess) if [ -n "$PREPARED" ]; then cp -r "$PREPARED" "$3"; else mkdir "$3"; fi ;;
   train) mkdir -p "$4"
     echo update,seconds,target_tokens,split > "$4/metrics.csv"
     echo 0,1,0,valid >> "$4/metrics.csv"
@@ -94,6 +94,15 @@ def test_a_row_for_each_installed_or_not(benchmark):
         f"| eole |  | not installed |{'  |' * 8}",
         f"| joeynmt |  | not installed |{'  |' * 8}",
     ]
+
+
+def test_a_variant_alone_prepares_what_it_reads(benchmark, tmp_path):
+    done = benchmark(TOOLKITS="nmtflex-bfloat16 nmtflex-ssru", BEAMS=5)
+    assert done.returncode == 0, done.stderr
+    commands = [line.split("\037") for line in (tmp_path / "log").read_text().split("\036")]
+    assert [words[0] for words in commands].count("preprocess") == 1
+    assert [words[0] for words in commands].count("bench") == 2
+    assert "nmtflex-ssru.decode.5.1" in done.stderr
 
 
 def test_one_that_fails_is_a_line_with_its_log(benchmark, tmp_path):
@@ -213,7 +222,7 @@ def test_each_round_is_shown_and_its_tokens(module, tmp_path):
     for number, speed in ((1, 10), (2, 30), (3, 20)):
         line = {"wps": speed, "wpb": 10 * speed, "num_updates": 40}
         (tmp_path / f"fairseq.train.{number}.log").write_text(f"| train_inner | {json.dumps(line)}")
-    (tmp_path / "fairseq.parameters.log").write_text("1234567\n")
+    (tmp_path / "fairseq.count.log").write_text("1234567\n")
     benchmark = module.Benchmark(tmp_path, warmup=20, rounds=3, beams=[])
     row = module.table(["fairseq=1"], benchmark)[-1]
     assert row == "| fairseq | 1 | 1,234,567 | 200 | 10 30 20 | 20 (10-30) | 1.00 |"
