@@ -4,7 +4,8 @@ oneDNN compiles a product for each number of rows, and keeps the 1,024 used last
 more each. A batch has any number of words, so a training would fill that and go on compiling.
 So the number of rows of large products is rounded up (``rounded``). Keeping fewer would save little
 memory and cost speed: compiling one for AMX takes a millisecond, longer than most products take.
-The C library keeps freed memory until ``give_back`` is called.
+The C library returns large blocks at once, though the next update asks for the same ones
+(``reuse_large_blocks``), and keeps small ones until ``give_back`` is called.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+LARGEST = 1 << 30  # bytes of a block that is reused
 ROWS = 64  # rows are rounded up to a multiple; fewer rows stay as they are
 
 
@@ -33,6 +36,17 @@ def rounded(rows: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     room[: len(rows)] = rows
     room[len(rows) :] = 0
     return room
+
+
+def reuse_large_blocks() -> None:
+    """Let the C library (GNU's) keep freed blocks until ``give_back``, in the whole process.
+
+    Otherwise each large tensor of each update gets new pages, which the system fills with zeros.
+    """
+    option: Callable[[int, int], int] | None = getattr(ctypes.CDLL(None), "mallopt", None)
+    if option is not None:
+        option(M_MMAP_THRESHOLD, LARGEST)
+        option(M_TRIM_THRESHOLD, LARGEST)
 
 
 def give_back() -> None:

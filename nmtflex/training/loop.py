@@ -17,7 +17,7 @@ from nmtflex.corpus.batches import Pairs
 from nmtflex.corpus.integrity import Integrity
 from nmtflex.errors import StoppedError
 from nmtflex.model.seq2seq import Seq2Seq
-from nmtflex.ops.heap import give_back
+from nmtflex.ops.heap import give_back, reuse_large_blocks
 from nmtflex.ranks import Ranks
 from nmtflex.runs.folder import RunFolder
 from nmtflex.training.checkpoint import save_best, save_checkpoint
@@ -106,6 +106,7 @@ class Trainer:
             DataError: The prepared folder has changed.
         """
         progress = self.progress
+        reuse_large_blocks()
 
         def show(done: int, pieces: int) -> None:
             words = f"{done} of {pieces} pieces of a batch"

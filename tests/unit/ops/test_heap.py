@@ -75,3 +75,34 @@ def test_memory_does_not_grow_with_the_numbers_of_rows():
 
 def test_free_memory_can_be_given_back():
     heap.give_back()  # breaks nothing
+
+
+FAULTS = """
+import ctypes, resource
+from nmtflex.ops import heap
+
+library = ctypes.CDLL(None)
+library.malloc.restype = ctypes.c_void_p
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    block = ctypes.c_void_p(library.malloc(1 << 26))
+    ctypes.memset(block, 1, 1 << 26)
+    library.free(block)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+heap.reuse_large_blocks()
+faults()
+print(faults())
+heap.give_back()
+print(faults())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another C library")
+def test_large_blocks_are_reused_until_they_are_given_back():
+    program = [sys.executable, "-c", FAULTS]
+    done = subprocess.run(program, check=True, capture_output=True, text=True)
+    reused, anew = map(int, done.stdout.split())
+    assert anew >= 32  # 16,384 pages of 4 KB, or huge pages of 2 MB
+    assert reused < anew / 10
