@@ -27,6 +27,12 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def default_threads() -> int:
+    """Return OMP_NUM_THREADS if it is set, else one thread per usable core."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else usable_cores()
+
+
 def ordered_map(
     setup: Callable[[], Callable[[Item], Result]],
     items: Iterable[Item],

@@ -16,6 +16,7 @@
 #   MODELS    ssru: SSRU layers, under a transformer encoder; luong: LSTMs;
 #             backbones (enja alone): encoders and decoders under global attention, and the
 #             mechanisms of the papers in SSRU layers under a transformer encoder
+#   JOBS      models that are trained at once, each with an equal part of the cores (1)
 #
 # compare/CORPUS-MODELS.toml has the sizes and the entries; copy it to change them. DATA holds the
 # files that small_parallel_en_ja.sh, kftt_en_ja.sh and iwslt14_de_en.sh name. Small: the first
@@ -58,4 +59,5 @@ prepare compare-$CORPUS.prepared --train "$DATA/train" --test "$DATA/test" --max
   "${text[@]}"
 # It resumes by itself.
 $NMTFLEX compare "$file" --data "$OUT/compare-$CORPUS.prepared" \
-  --out "$OUT/compare-$CORPUS-$MODELS" ${UPDATES:+--updates "$UPDATES"}
+  --out "$OUT/compare-$CORPUS-$MODELS" ${UPDATES:+--updates "$UPDATES"} \
+  ${JOBS:+--jobs "$JOBS"}

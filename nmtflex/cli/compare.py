@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,9 @@ from nmtflex.cli.bind import command
 from nmtflex.cli.comparison_file import read_comparison
 from nmtflex.cli.console import note, print_table, stderr, write_line
 from nmtflex.cli.plot import with_ending, write_figure
-from nmtflex.comparison.journal import Journal, call_nmtflex
+from nmtflex.comparison.journal import Journal
 from nmtflex.comparison.plan import Comparison, steps_of
+from nmtflex.comparison.processes import Processes
 from nmtflex.config import CompareConfig
 from nmtflex.errors import OptionError
 from nmtflex.files import atomic_file
@@ -39,18 +39,25 @@ def compare(config: CompareConfig) -> None:
 
     Run the same command again to resume: what is done is not done again. A changed entry is refused
     if it has been trained, unless the change is one that train accepts of a run.
+
+    On two cores, --jobs 2 trains two models at once, which takes less time than one after the other
+    on both. It takes the memory of both.
     """
     comparison = read_comparison(config)
     _warn_of_decoders(comparison)
-    journal = Journal(comparison.out, _call)
+    quiet = stderr.quiet or config.jobs > 1  # the progress of several would be mixed up
+    processes = Processes(config.jobs, ["--quiet"] if quiet else [])
+    journal = Journal(comparison.out, processes)
     if config.dry_run:
         _print_commands(comparison, journal)
         return
     _check(comparison)
     from nmtflex.comparison.table import columns_of
-    from nmtflex.comparison.work import carry_out
+    from nmtflex.comparison.work import make_all, measured_rows
 
-    rows, speed = carry_out(comparison, journal, note)
+    with processes:
+        make_all(comparison, journal, config.jobs, note)
+    rows, speed = measured_rows(comparison, journal, note)
     written = _write_files(comparison.out / "comparison", rows, _caption(comparison, speed))
     if config.json:
         found = {"seeds": list(comparison.seeds), "speed": speed}
@@ -62,10 +69,6 @@ def compare(config: CompareConfig) -> None:
             [[column.cell(row) for column in columns] for row in rows],
         )
     note(written)
-
-
-def _call(words: Sequence[str]) -> tuple[int, str]:
-    return call_nmtflex([*words, *(["--quiet"] if stderr.quiet else [])])
 
 
 def _warn_of_decoders(comparison: Comparison) -> None:
@@ -112,9 +115,10 @@ def _check(comparison: Comparison) -> None:
 
 def _print_commands(comparison: Comparison, journal: Journal) -> None:
     """Print the commands; those that are done as comments."""
-    for step in steps_of(comparison, journal):
-        done = "" if journal.result(step) is None else "# done: "
-        write_line(f"{done}{shlex.join(['nmtflex', *step.words])}")
+    for entry, seed in comparison.rows():
+        for step in steps_of(comparison, entry, seed, journal):
+            done = "" if journal.result(step) is None else "# done: "
+            write_line(f"{done}{shlex.join(['nmtflex', *step.words])}")
     first = comparison.seeds[0]
     runs = dict.fromkeys(str(comparison.run(one.name, first)) for one in comparison.entries)
     write_line(f"# then, in turns, the speed of {shlex.join(runs)}")

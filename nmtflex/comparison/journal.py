@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,28 +100,6 @@ class Journal:
         if any(type(note.get(key)) is not kind for key, kind in kinds.items()):
             raise RunError(f"{path}: not a note of nmtflex compare; delete it")
         return note
-
-
-def call_nmtflex(words: Sequence[str]) -> tuple[int, str]:
-    """Run nmtflex in a process of its own; return its exit code and its standard output.
-
-    A signal is for the command to answer, which saves its state; this process waits for it.
-    """
-    child = subprocess.Popen(
-        [sys.executable, "-m", "nmtflex", *words], stdout=subprocess.PIPE, encoding="utf-8"
-    )
-    # Ctrl-C reaches the child without our help.
-    answers = {
-        signal.SIGINT: lambda *_: None,
-        signal.SIGTERM: lambda *_: child.terminate(),
-    }
-    before = {number: signal.signal(number, answer) for number, answer in answers.items()}
-    try:
-        printed, _ = child.communicate()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return child.returncode, printed
 
 
 def _failure(step: Step, code: int) -> NmtflexError:

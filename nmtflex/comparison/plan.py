@@ -53,6 +53,10 @@ class Comparison(NamedTuple):
             return self.out / f"{name}-{seed}{own}"
         return self.run(entry.begins_with, seed) if entry.begins_with else self._trained(name, seed)
 
+    def rows(self) -> list[tuple[Entry, int]]:
+        """Return each entry with each seed, in the order of the seeds."""
+        return [(entry, seed) for seed in self.seeds for entry in self.entries]
+
     def entry(self, name: str) -> Entry:
         """Return the entry of a name."""
         return next(entry for entry in self.entries if entry.name == name)
@@ -117,19 +121,17 @@ def chosen_tau(comparison: Comparison, entry: Entry, seed: int, journal: Journal
     return UNLIMITED if chosen is None else str(chosen["tau"])
 
 
-def steps_of(comparison: Comparison, journal: Journal) -> Iterator[Step]:
-    """Yield the commands in their order, seed by seed.
+def steps_of(comparison: Comparison, entry: Entry, seed: int, journal: Journal) -> Iterator[Step]:
+    """Yield the commands of an entry, in their order.
 
     A scoring under a chosen threshold is known once its sweep is done, which may be after the sweep
     has been yielded.
     """
-    for seed in comparison.seeds:
-        for entry in comparison.entries:
-            yield from comparison.making(entry, seed)
-            choosing = comparison.choosing(entry, seed)
-            if choosing is not None:
-                yield choosing
-            yield comparison.scoring(entry, seed, chosen_tau(comparison, entry, seed, journal))
+    yield from comparison.making(entry, seed)
+    choosing = comparison.choosing(entry, seed)
+    if choosing is not None:
+        yield choosing
+    yield comparison.scoring(entry, seed, chosen_tau(comparison, entry, seed, journal))
 
 
 def candidates_of(comparison: Comparison, journal: Journal) -> dict[str, Candidate]:

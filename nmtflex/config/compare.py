@@ -29,6 +29,14 @@ class CompareConfig(Config):
             ge=1,
         ),
     ] = None
+    jobs: Annotated[
+        int,
+        Opt(
+            "Commands that run at once, each with an equal part of the cores. The speed is "
+            "measured afterwards.",
+            ge=1,
+        ),
+    ] = 1
     dry_run: Annotated[
         bool,
         Opt("Print the commands and do nothing; those that are done are marked.", flag="--dry-run"),
@@ -36,5 +44,5 @@ class CompareConfig(Config):
     json: Annotated[bool, Opt("Print one JSON object instead of a table.", flag="--json")] = False
 
     def validate(self) -> list[str]:
-        """Check that --json has an effect."""
-        return self.idle({"json": "with --dry-run"}) if self.dry_run else []
+        """Check that all options have an effect."""
+        return self.idle(dict.fromkeys(("jobs", "json"), "with --dry-run")) if self.dry_run else []

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import torch
 
 from nmtflex.config import DeviceConfig
 from nmtflex.errors import OptionError
-from nmtflex.workers import usable_cores
+from nmtflex.workers import default_threads
 
 
 def open_device(config: DeviceConfig) -> torch.device:
@@ -17,7 +15,7 @@ def open_device(config: DeviceConfig) -> torch.device:
     Raises:
         OptionError: The device does not exist or has no bfloat16.
     """
-    torch.set_num_threads(config.threads or _default_threads())
+    torch.set_num_threads(config.threads or default_threads())
     name = config.device
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -47,12 +45,6 @@ def _open_gpu(device: torch.device, config: DeviceConfig) -> None:
         raise OptionError(f"--dtype bfloat16: {torch.cuda.get_device_name(device)} has none")
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cudnn.allow_tf32 = True
-
-
-def _default_threads() -> int:
-    """Return OMP_NUM_THREADS if it is set, else one thread per core."""
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    return int(asked) if asked.isdecimal() and int(asked) else usable_cores()
 
 
 def storage_dtype(config: DeviceConfig) -> torch.dtype:

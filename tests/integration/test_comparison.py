@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from nmtflex.cli import compare
 from nmtflex.cli.app import main
+from nmtflex.comparison.processes import Processes
 
 pytestmark = pytest.mark.integration
 
@@ -92,7 +92,7 @@ class Here:
 @pytest.fixture
 def here(monkeypatch):
     program = Here()
-    monkeypatch.setattr(compare, "call_nmtflex", program)
+    monkeypatch.setattr(Processes, "__call__", lambda _, words: program(words))
     return program
 
 

@@ -81,6 +81,8 @@ def test_the_small_size_is_a_trial(log_of):
     assert "--max-pairs 10000" in prepared
     assert "enja-ssru.toml" in compared
     assert compared.endswith(" --updates 200")
+    *_, compared = log_of(SCALE="small", CORPUS="enja", JOBS=2)
+    assert compared.endswith(" --updates 200 --jobs 2")
 
 
 @pytest.mark.parametrize(

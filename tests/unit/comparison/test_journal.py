@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from nmtflex.comparison.journal import Journal, Step, call_nmtflex
+from nmtflex.comparison.journal import Journal, Step
 from nmtflex.errors import OptionError, RunError, StoppedError
 
 
@@ -138,10 +138,3 @@ def test_a_damaged_note_is_named(tmp_path, journal, text):
     note.write_text(text)
     with pytest.raises(RunError, match=str(note)):
         journal.result(scoring(tmp_path / "run"))
-
-
-def test_the_program_itself_is_called():
-    assert call_nmtflex(["--version"])[1].startswith("nmtflex ")
-    before = signal.getsignal(signal.SIGINT)
-    assert call_nmtflex(["trian"])[0] == 2
-    assert signal.getsignal(signal.SIGINT) is before
