@@ -21,7 +21,7 @@ def test_auto_is_a_device_that_is_there():
 def test_threads_are_those_that_openmp_is_asked_for_or_the_cores(monkeypatch, asked, threads):
     before = torch.get_num_threads()
     monkeypatch.setenv("OMP_NUM_THREADS", asked)
-    monkeypatch.setattr("nmtflex.runs.device.usable_cores", lambda: 5)
+    monkeypatch.setattr("nmtflex.workers.usable_cores", lambda: 5)
     try:
         open_device(DeviceConfig(device="cpu"))
         assert torch.get_num_threads() == threads
