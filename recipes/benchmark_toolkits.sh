@@ -85,8 +85,8 @@ train_ssru() {
     --decoder-ffn $((4 * embedding)) --pre-norm --lr 2e-3 --schedule cosine --warmup "$WARMUP" \
     --adam-beta2 0.98 --clip 1 --label-smoothing 0.1
 }
-# decode RUN BEAM OUTPUT OPTION...
-decode() {
+# decode_nmtflex RUN BEAM OUTPUT OPTION...
+decode_nmtflex() {
   $NMTFLEX bench "$1" --split test --beam "$2" --batch-sentences 128 --max-length 50 \
     --device cpu --dtype float32 --threads "$THREADS" --repeats 1 --json "${@:4}" > "$3"
 }
@@ -97,7 +97,6 @@ prepare_nmtflex() {
     $NMTFLEX preprocess --out "$here/nmtflex" --source-lang en --target-lang ja --min-frequency 2 \
       --train "$text/train" --valid "$text/dev" --test "$text/test"
 }
-decode_nmtflex() { decode "$@"; }
 train_nmtflex() { train_lstm "$1" float32 additive; }
 train_nmtflex-bfloat16() { train_lstm "$1" bfloat16 additive; }
 train_nmtflex-dot() { train_lstm "$1" float32 general; }
@@ -105,7 +104,7 @@ train_nmtflex-unfed() { train_lstm "$1" float32 additive --no-input-feeding; }
 train_nmtflex-ssru() { train_ssru "$1" float32; }
 train_nmtflex-ssru-bfloat16() { train_ssru "$1" bfloat16; }
 train_nmtflex-int8() { cp -r "$here/nmtflex.run.${1##*.}" "$1"; }
-decode_nmtflex-int8() { decode "$@" --int8; }
+decode_nmtflex-int8() { decode_nmtflex "$@" --int8; }
 
 prepare_fairseq() {
   "$fairseq" -m fairseq_cli.preprocess --source-lang en --target-lang ja --trainpref "$text/train" \

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any, Self
 
+from nmtflex.comparison.journal import STOPPED
 from nmtflex.workers import default_threads
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Processes:
@@ -34,7 +33,7 @@ class Processes:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        self._before = {number: signal.signal(number, self._pass_on) for number in SIGNALS}
+        self._before = {number: signal.signal(number, self._pass_on) for number in STOPPED}
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -23,7 +23,7 @@ class StopSignals:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
-            if signal.getsignal(number) != signal.SIG_IGN:  # ``Speaker.outlive`` has set it
+            if signal.getsignal(number) == self._note:  # nobody has set another one meanwhile
                 signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
