@@ -132,6 +132,7 @@ def test_a_walk_reads_nothing_outside(triton_device, cut, tau, part):
     assert all(map(torch.equal, walked(math.nan), walked(0.0)))
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # Triton's interpreter: NumPy
 def test_nan_inside_is_not_hidden(triton_device):
     problem = moved(make((4, 3), 3, dtype=torch.float32), triton_device)
     problem.gate[:] = math.nan
