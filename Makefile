@@ -16,6 +16,7 @@ installed := $(VENV)/.installed
 # Test processes, of one thread each: tiny tensors on several threads only wait for each other.
 # Three for two cores, because some tests wait for browsers and servers.
 JOBS ?= 3
+unexport JOBS # recipes have a setting of that name
 # Quick tests first, so that a mistake shows early; the tests of a file stay in one process.
 tests := $(wildcard tests/unit tests/cli tests/recipes tests/integration tests/browser tests/system)
 
