@@ -18,9 +18,10 @@
 #             mechanisms of the papers in SSRU layers under a transformer encoder
 #   JOBS      models that are trained at once, each with an equal part of the cores (1)
 #
-# compare/CORPUS-MODELS.toml has the sizes and the entries; copy it to change them. DATA holds the
-# files that small_parallel_en_ja.sh, kftt_en_ja.sh and iwslt14_de_en.sh name. Small: the first
-# 10,000 pairs, 200 updates a training, which shows that all works and not what is better.
+# compare/CORPUS-MODELS.toml has the sizes, and the entries or the name of the file that has them;
+# copy it to change them. DATA holds the files that small_parallel_en_ja.sh, kftt_en_ja.sh and
+# iwslt14_de_en.sh name. Small: the first 10,000 pairs, 200 updates a training, which shows that all
+# works and not what is better.
 source "$(dirname "$0")/common.sh"
 CORPUS=${CORPUS:-copy} MODELS=${MODELS:-ssru}
 file=$RECIPES/compare/$CORPUS-$MODELS.toml

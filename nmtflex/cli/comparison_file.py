@@ -23,7 +23,8 @@ from nmtflex.config import (
 from nmtflex.errors import OptionError
 
 NAME = r"\w[\w.,+()= -]*"  # of an entry, and of its folders
-KEYS = ("data", "out", "seeds", "entries", *COMMANDS)
+SHARED = "entries-of"  # another file, whose entries come first
+KEYS = ("data", "out", "seeds", SHARED, "entries", *COMMANDS)
 START = "from"  # the entry whose runs another one takes over
 WEIGHTS = ("init-from", "init_from")  # of train: a run, or here an entry
 OWN_TABLES = ("finetune", "sweep", "eval")  # of an entry, beside its options of train
@@ -69,7 +70,7 @@ class _Reader:
             OptionError: As ``read_comparison``.
         """
         entries: dict[str, Entry] = {}
-        for name, table in _entries(self.found.get("entries")).items():
+        for name, table in self._tables_of_entries().items():
             entries[name] = self._entry(name, table, entries)
         for tables in self.tables.values():
             tables.check_used()
@@ -85,6 +86,24 @@ class _Reader:
         return Comparison(
             data, out, _seeds(self.found.get("seeds", [1])), list(entries.values()), config
         )
+
+    def _tables_of_entries(self) -> dict[str, dict[str, Any]]:
+        """Return the table of each entry: those of the file that is named, then its own.
+
+        One of its own takes the place of the other file's with the same name.
+        """
+        other = self._path(SHARED)
+        if other is None:
+            return _entries(self.found.get("entries"))
+        path = self.config.file.parent / other
+        found = parse_toml(path, "")
+        if SHARED in found:
+            raise OptionError(f"{path} takes the entries of {found[SHARED]} itself; name that file")
+        try:
+            shared = _entries(found.get("entries"))
+        except OptionError as error:
+            raise OptionError(f"{path}: {error}") from error
+        return shared | (_entries(self.found["entries"]) if "entries" in self.found else {})
 
     def _path(self, key: str) -> Path | None:
         value = self.found.get(key)

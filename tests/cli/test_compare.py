@@ -100,6 +100,44 @@ def test_a_training_begins_with_the_weights_of_another_entry(dry):
     assert value(other, "--init-from") == "runs/x"
 
 
+def test_entries_of_another_file_come_first(dry, tmp_path):
+    """Those of the same name are replaced in their place; its other tables do not count."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    (folder / "all.toml").write_text(FILE + FLEXIBLE, encoding="utf-8")
+    own = 'data = "d"\nout = "o"\nentries-of = "shared/all.toml"\n[train]\ndecoder = "ssru"\n'
+    alone = named(dry(own), "train")
+    assert [value(words, "--run") for words in alone] == [
+        "o/global-1", "o/local, small-1", "o/flexible-1",
+    ]  # fmt: skip
+    assert {value(words, "--decoder") for words in alone} == {"ssru"}
+    assert not any("--epochs" in words for words in alone)
+    text = own + "[entries.none]\nattention = 'none'\n[entries.'local, small']\nwindow = 3\n"
+    commands = dry(text + "attention = 'local-m'\n[entries.chosen]\nfrom = 'global'\n")
+    trained = named(commands, "train")
+    assert [value(words, "--run") for words in trained] == [
+        "o/global-1", "o/local, small-1", "o/flexible-1", "o/none-1",
+    ]  # fmt: skip
+    assert shlex.join(trained[1][4:]) == "--decoder ssru --window 3 --attention local-m --seed 1"
+    assert not named(commands, "finetune")  # chosen, without one, is the run of global
+
+
+def test_faults_of_another_file_of_entries(command_line, tmp_path):
+    path, other = tmp_path / "mine.toml", tmp_path / "all.toml"
+    path.write_text("data = 'd'\nentries-of = 'all.toml'\n")
+
+    def message() -> str:
+        return complaint(command_line, "compare", path, "--dry-run")
+
+    assert message() == f"{path}: {other}: No such file or directory"
+    other.write_text(path.read_text())
+    assert message().startswith(f"{path}: {other} takes the entries of all.toml itself")
+    other.write_text("data = 'd'\n")
+    assert message().startswith(f"{path}: {other}: there are no entries")
+    path.write_text("data = 'd'\nentries-of = 3\n")
+    assert message() == f"{path}: entries-of must be a path, not 3"
+
+
 def test_the_folder_follows_from_the_file(dry):
     (first, *_) = dry(FILE.replace('out = "out"\n', ""))
     assert value(first, "--run") == "runs/mine/global-1"
