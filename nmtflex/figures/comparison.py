@@ -64,8 +64,14 @@ def _point(
         linestyle="none",
         elinewidth=1,
         capsize=2,
-        **style | {"markersize": 7, "markeredgecolor": "white", "markeredgewidth": 0.3},
+        **_edged(style),
     )
     if len(row.seeds) > 1:
         each = [one["bleu"] for one in row.seeds]
         axes.plot([x] * len(each), each, ".", color=style["color"], markersize=3, alpha=0.6)
+
+
+def _edged(style: dict[str, Any]) -> dict[str, Any]:
+    """Return the style of a large marker; a filled one gets a thin edge, as points overlap."""
+    edge = {"markeredgecolor": "white", "markeredgewidth": 0.3}
+    return style | {"markersize": 7} | ({} if "markerfacecolor" in style else edge)

@@ -77,12 +77,18 @@ def head(figure: Figure, title: str, caption: str) -> None:
 
 
 def line_style(number: int) -> dict[str, Any]:
-    """Return colour and marker of the n-th of several lines."""
-    return {
+    """Return colour and marker of the n-th of several lines, counted from 0.
+
+    Where colours come again, markers are hollow, then filled, in turns.
+    """
+    style = {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],
         "markersize": 4.5,
     }
+    if number // len(COLOURS) % 2:
+        style |= {"markerfacecolor": "white", "markeredgewidth": 1.2}
+    return style
 
 
 def legend_label(text: str) -> str:

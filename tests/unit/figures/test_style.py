@@ -53,6 +53,8 @@ def test_settings_hold_within_and_end():
 def test_many_lines_differ():
     styles = [line_style(number) for number in range(len(COLOURS) * len(MARKERS))]
     assert len({(style["color"], style["marker"]) for style in styles}) == 56
+    hollow = ["markerfacecolor" in style for style in styles]
+    assert hollow == [(number // len(COLOURS)) % 2 == 1 for number in range(56)]
 
 
 def test_a_token_is_shown_short_and_visible():
