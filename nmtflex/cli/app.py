@@ -197,9 +197,10 @@ def _command_line_message(error: Exception) -> str:
     if name := getattr(error, "option_name", None) if hasattr(error, "possibilities") else None:
         context: Any = getattr(error, "ctx", None)
         known = [flag for item in context.command.params for flag in item.opts] if context else []
-        return (
-            f"No such option: {name}{nearest(name, [flag for flag in known if flag[:2] == '--'])}"
-        )
+        hint = nearest(name, [flag for flag in known if flag[:2] == "--"])
+        if not hint and context and context.parent is None:
+            hint = "; options stand after the command"
+        return f"No such option: {name}{hint}"
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = message.replace("Value error, ", "")  # pydantic's prefix for any error
     refusal: Any = error.__cause__

@@ -57,6 +57,16 @@ def test_a_hint_is_an_option_of_that_command(command_line):
     assert command_line("preprocess", "--learning-rate", "1").err.endswith("--learning-rate\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [(("--quiet", "train"), True), (("--versio",), False), (("train", "--nothing"), False)],
+)
+def test_an_option_before_the_command_is_sent_behind_it(command_line, words, place):
+    outcome = command_line(*words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert ("after the command" in outcome.err) is place
+
+
 def test_hints_in_a_file_and_in_python(command_line, tmp_path, tiny_run):
     import nmtflex
 
