@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import threading
@@ -31,16 +32,21 @@ def make_all(comparison: Comparison, journal: Journal, jobs: int, report: Report
     left, made = comparison.rows(), set[tuple[str, int]]()
     running: dict[Future[None], tuple[Entry, int]] = {}
     failed = threading.Event()
+    total = sum(1 for row in left for _ in steps_of(comparison, *row, journal))
+    ended = itertools.count(1)
 
     def make(entry: Entry, seed: int) -> None:
         for step in steps_of(comparison, entry, seed, journal):
             if failed.is_set():
                 return
-            if journal.result(step) is None:
-                report(shlex.join(step.words))
-                began = time.monotonic()
-                journal.do(step)
-                report(f"{step.name}: done in {time.monotonic() - began:.0f} s")
+            if journal.result(step) is not None:
+                next(ended)
+                continue
+            report(shlex.join(step.words))
+            began = time.monotonic()
+            journal.do(step)
+            seconds = time.monotonic() - began
+            report(f"{step.name}: done in {seconds:,.0f} s; command {next(ended)} of {total}")
 
     with ThreadPoolExecutor(jobs) as pool:
         try:

@@ -56,8 +56,8 @@ def comparison(tmp_path):
     return Comparison(tmp_path / "data", tmp_path / "out", [1, 2], ENTRIES, None)
 
 
-def make(comparison, program, jobs):
-    make_all(comparison, Journal(comparison.out, program), jobs, lambda _: None)
+def make(comparison, program, jobs, report=lambda _: None):
+    make_all(comparison, Journal(comparison.out, program), jobs, report)
 
 
 STEPS = (
@@ -104,3 +104,14 @@ def test_after_a_failure_what_runs_ends_and_nothing_else_begins(comparison, jobs
     program.fails = ""
     make(comparison, program, jobs)  # goes on: only what failed is done twice
     assert len(program.begun) == 17
+
+
+def test_messages_count_the_commands_those_done_before_too(comparison):
+    lines: list[str] = []
+    program = Program(fails="eval memory-2")
+    with pytest.raises(RunError):
+        make(comparison, program, 1, lines.append)
+    program.fails = ""
+    make(comparison, program, 1, lines.append)
+    ends = [line.rsplit("; ", 1)[1] for line in lines if "done in" in line]
+    assert ends == [f"command {number} of 16" for number in range(1, 17)]
