@@ -44,9 +44,10 @@ def make_all(comparison: Comparison, journal: Journal, jobs: int, report: Report
                 continue
             report(shlex.join(step.words))
             began = time.monotonic()
-            journal.do(step)
-            seconds = time.monotonic() - began
-            report(f"{step.name}: done in {seconds:,.0f} s; command {next(ended)} of {total}")
+            bleu = journal.do(step).get("bleu")  # of a scoring
+            done = f"{step.name}: done in {time.monotonic() - began:,.0f} s"
+            score = "" if bleu is None else f"; BLEU {bleu:.2f}"
+            report(f"{done}{score}; command {next(ended)} of {total}")
 
     with ThreadPoolExecutor(jobs) as pool:
         try:

@@ -113,5 +113,7 @@ def test_messages_count_the_commands_those_done_before_too(comparison):
         make(comparison, program, 1, lines.append)
     program.fails = ""
     make(comparison, program, 1, lines.append)
-    ends = [line.rsplit("; ", 1)[1] for line in lines if "done in" in line]
-    assert ends == [f"command {number} of 16" for number in range(1, 17)]
+    done = [line.split("; ") for line in lines if "done in" in line]
+    assert [parts[-1] for parts in done] == [f"command {number} of 16" for number in range(1, 17)]
+    assert {parts[1] for parts in done if ".eval" in parts[0]} == {"BLEU 1.00"}
+    assert {len(parts) for parts in done if ".eval" not in parts[0]} == {2}
