@@ -83,6 +83,13 @@ class Comparison(NamedTuple):
             found.append(Step(name, [*words, "--seed", str(seed)], [start], run))
         return found
 
+    def num_commands(self) -> int:
+        """Return how many commands make and score all entries."""
+        return sum(
+            len(self.making(entry, seed)) + (entry.sweep is not None) + 1
+            for entry, seed in self.rows()
+        )
+
     def choosing(self, entry: Entry, seed: int) -> Step | None:
         """Return the sweep that chooses the threshold of an entry, if there is one."""
         if entry.sweep is None:

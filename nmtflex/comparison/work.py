@@ -32,8 +32,7 @@ def make_all(comparison: Comparison, journal: Journal, jobs: int, report: Report
     left, made = comparison.rows(), set[tuple[str, int]]()
     running: dict[Future[None], tuple[Entry, int]] = {}
     failed = threading.Event()
-    total = sum(1 for row in left for _ in steps_of(comparison, *row, journal))
-    ended = itertools.count(1)
+    total, ended = comparison.num_commands(), itertools.count(1)
 
     def make(entry: Entry, seed: int) -> None:
         for step in steps_of(comparison, entry, seed, journal):

@@ -54,6 +54,8 @@ def _point(
 ) -> None:
     """Draw an entry."""
     bleu = row.bleu
+    # Filled markers overlap; hollow ones have an edge of their own.
+    edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.3}
     spread = [[x - rounds["least"]], [rounds["most"] - x]] if rounds else None
     axes.errorbar(
         [x],
@@ -64,14 +66,8 @@ def _point(
         linestyle="none",
         elinewidth=1,
         capsize=2,
-        **_edged(style),
+        **edge | style | {"markersize": 7},
     )
     if len(row.seeds) > 1:
         each = [one["bleu"] for one in row.seeds]
         axes.plot([x] * len(each), each, ".", color=style["color"], markersize=3, alpha=0.6)
-
-
-def _edged(style: dict[str, Any]) -> dict[str, Any]:
-    """Return the style of a large marker; a filled one gets a thin edge, as points overlap."""
-    edge = {"markeredgecolor": "white", "markeredgewidth": 0.3}
-    return style | {"markersize": 7} | ({} if "markerfacecolor" in style else edge)

@@ -81,13 +81,10 @@ def line_style(number: int) -> dict[str, Any]:
 
     Where colours come again, markers are hollow, then filled, in turns.
     """
-    style = {
-        "color": COLOURS[number % len(COLOURS)],
-        "marker": MARKERS[number % len(MARKERS)],
-        "markersize": 4.5,
-    }
+    colour = COLOURS[number % len(COLOURS)]
+    style = {"color": colour, "marker": MARKERS[number % len(MARKERS)], "markersize": 4.5}
     if number // len(COLOURS) % 2:
-        style |= {"markerfacecolor": "white", "markeredgewidth": 1.2}
+        style |= {"markerfacecolor": "white", "markeredgecolor": colour, "markeredgewidth": 1.2}
     return style
 
 
