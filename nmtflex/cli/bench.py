@@ -71,6 +71,7 @@ def _check(config: BenchConfig, decoding: Decoding) -> None:
         idle = SearchConfig(
             length_penalty=search.length_penalty,
             no_repeat_ngram=search.no_repeat_ngram,
+            retry_loops=search.retry_loops,
             max_length=search.max_length,
             max_length_ratio=search.max_length_ratio,
             replace_unk=search.replace_unk,
@@ -103,6 +104,7 @@ def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
         "beam": decoding.search.beam,
         "length_penalty": decoding.search.length_penalty,
         "no_repeat_ngram": decoding.search.no_repeat_ngram,
+        "retry_loops": decoding.search.retry_loops,
         "max_length": decoding.search.max_length,
         "batch_sentences": decoding.batch.batch_sentences,
     }

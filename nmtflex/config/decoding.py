@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -11,6 +12,8 @@ from typing import Annotated, Literal, NamedTuple
 from nmtflex.config.base import Config, Opt
 from nmtflex.config.processes import ProcessConfig
 from nmtflex.config.shared import RunSplit
+
+LOOP_TOKENS = 4  # in a row, which a loop repeats
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +72,14 @@ class SearchConfig(Config):
             le=1000,
         ),
     ] = 0
+    retry_loops: Annotated[
+        bool,
+        Opt(
+            "Where a translation repeats itself up to the maximum length, search again without "
+            "repeating 4 tokens in a row. All other translations stay as they are.",
+            flag="--retry-loops",
+        ),
+    ] = False
     max_length: Annotated[
         int,
         Opt(
@@ -120,16 +131,26 @@ class SearchConfig(Config):
         faults = []
         if self.unk.split() != [self.unk]:
             faults.append(f"--unk must be a word without spaces, not {self.unk!r}")
-        fixed = f"with --max-length {self.max_length}, which sets the length"
-        return faults + self.idle({"max_length_ratio": fixed} if self.max_length else {})
+        idle = {}
+        if self.max_length:
+            fixed = f"with --max-length {self.max_length}, which sets the length"
+            idle["max_length_ratio"] = fixed
+        if 0 < self.no_repeat_ngram <= LOOP_TOKENS:
+            size = self.no_repeat_ngram
+            idle["retry_loops"] = f"with --no-repeat-ngram {size}, which leaves no loops"
+        return faults + self.idle(idle)
 
-    def longest_output(self, source: int) -> int:
-        """Return the most tokens of a translation.
+    def longest_outputs(
+        self, sources: Iterable[int], limits: Sequence[int] | None = None
+    ) -> list[int]:
+        """Return the most tokens of each translation.
 
         Args:
-            source: Source tokens of the sentence.
+            sources: Source tokens of each sentence.
+            limits: Most tokens of each translation, where fewer than these options say.
         """
-        return self.max_length or int(self.max_length_ratio * source) + 20
+        most = [self.max_length or int(self.max_length_ratio * source) + 20 for source in sources]
+        return most if limits is None else list(map(min, most, limits))
 
 
 ReuseBelow = Annotated[

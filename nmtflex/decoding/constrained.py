@@ -96,9 +96,7 @@ def constrained_search(
     """
     encoded = sources if isinstance(sources, Encoded) else encode(models, sources)
     ensemble = Ensemble(models, encoded, counting=tally is not None)
-    lengths = list(map(config.longest_output, encoded.lengths.tolist()))
-    if limits is not None:
-        lengths = list(map(min, lengths, limits))
+    lengths = config.longest_outputs(encoded.lengths.tolist(), limits)
     most = np.maximum(lengths, [each.tokens for each in constraints])
     rows = np.arange(len(lengths))
     least = [LEAST_BEAM if each.terms else 1 for each in constraints]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+
+from nmtflex.config.decoding import LOOP_TOKENS
 
 # Of the 6,750 references of IWSLT14's test data, 11 repeat themselves as often.
-TOKENS, TIMES = 4, 3
+TIMES = 3
 
 
-def looping(tokens: Sequence[str]) -> bool:
+def looping(tokens: Sequence[Hashable]) -> bool:
     """Return whether some four tokens in a row occur three times or more, as they do in a loop."""
-    rows = Counter(zip(*(tokens[start:] for start in range(TOKENS)), strict=False))
+    rows = Counter(zip(*(tokens[start:] for start in range(LOOP_TOKENS)), strict=False))
     return max(rows.values(), default=0) >= TIMES
 
 
@@ -24,11 +26,11 @@ def cut_off(subject: str, loops: int, where: str = "", *, flags: bool) -> str:
         where: Which lines.
         flags: Whether the options are those of the command line, or of Python.
     """
-    ratio, length, block = "max_length_ratio", "max_length", f"no_repeat_ngram={TOKENS}"
+    ratio, length, retry = "max_length_ratio", "max_length", "retry_loops=True"
     if flags:
-        ratio, length, block = "--max-length-ratio", "--max-length", f"--no-repeat-ngram {TOKENS}"
+        ratio, length, retry = "--max-length-ratio", "--max-length", "--retry-loops"
     repeated = f", {loops:,} of them in a loop" if loops else ""
-    ended = f", or set {block} against loops" if loops else ""
+    ended = f", or set {retry} against loops" if loops else ""
     return (
         f"{subject} reached the maximum length and may lack the end{where}{repeated}; "
         f"raise {ratio} or {length}{ended}"

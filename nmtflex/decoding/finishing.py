@@ -63,8 +63,7 @@ class Finishing:
         """
         weighing = lines.align or (lines.word_scores and aligned(self._models))
         for_terms = self._weights_for_terms(sources, lines.demands, found, encoded)
-        most = [self._search.longest_output(len(source)) for source in sources]
-        most = most if lines.limits is None else list(map(min, most, lines.limits))
+        most = self._search.longest_outputs(map(len, sources), lines.limits)
         # Unknown words may be replaced in any of them.
         traced = lines.best if self._search.replace_unk else int(lines.trace)
         places = [

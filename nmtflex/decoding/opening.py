@@ -218,8 +218,9 @@ def load(run: str | Path | Sequence[str | Path], **options: Any) -> Translator:
             averages the probabilities of its runs; the runs must share tokenizer, BPE and
             vocabulary.
         **options: Those of ``nmtflex translate``, with underscores. Search: ``beam``,
-            ``length_penalty``, ``no_repeat_ngram``, ``max_length``, ``max_length_ratio`` and
-            ``max_source_length`` (which limit the time of a line), ``replace_unk``, ``unk``.
+            ``length_penalty``, ``no_repeat_ngram``, ``retry_loops``, ``max_length``,
+            ``max_length_ratio`` and ``max_source_length`` (which limit the time of a line),
+            ``replace_unk``, ``unk``.
             Paragraphs: ``split`` ("sentences"), ``join``. Flexible attention: ``tau`` (a number,
             "inf", "auto"). Runs of ``--attend-every gate``: ``reuse_below``.
             Traces and replaced unknown words: ``layer`` and ``head``, from 1.

@@ -34,6 +34,8 @@ class CallOptions(TypedDict, total=False):
         beam: Beam size; 1 is greedy search.
         length_penalty: Alpha in log-probability / length^alpha.
         no_repeat_ngram: Tokens in a row that a translation never repeats; 0 allows repeats.
+        retry_loops: Whether translations that repeat themselves up to the maximum length are
+            searched again without repeating 4 tokens in a row.
         max_length: Longest output in tokens, in place of ``max_length_ratio``.
         max_length_ratio: Longest output in tokens for each source token, plus 20.
         replace_unk: Whether unknown words are replaced by the source words attended to.
@@ -50,6 +52,7 @@ class CallOptions(TypedDict, total=False):
     beam: int | None
     length_penalty: float | None
     no_repeat_ngram: int | None
+    retry_loops: bool | None
     max_length: int | None
     max_length_ratio: float | None
     replace_unk: bool | None

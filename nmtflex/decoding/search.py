@@ -120,9 +120,7 @@ def beam_search(
     """
     encoded = sources if isinstance(sources, Encoded) else encode(models, sources)
     ensemble = Ensemble(models, encoded, counting=tally is not None)
-    lengths = list(map(config.longest_output, encoded.lengths.tolist()))
-    if limits is not None:
-        lengths = list(map(min, lengths, limits))
+    lengths = config.longest_outputs(encoded.lengths.tolist(), limits)
     most = np.array(lengths)
     last_steps = set(lengths)
     rows = np.arange(len(lengths))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import NamedTuple, Unpack
 
 from nmtflex.config import BatchConfig, SearchConfig, ThresholdConfig
+from nmtflex.config.decoding import LOOP_TOKENS
 from nmtflex.decoding.asked import Asked, Lines
 from nmtflex.decoding.batching import batches, checked
 from nmtflex.decoding.calls import Calls
 from nmtflex.decoding.confidence import Confidence, no_confidence
 from nmtflex.decoding.constrained import constrained_search
 from nmtflex.decoding.constraints import FREE, Constraints
+from nmtflex.decoding.cut_off import looping
 from nmtflex.decoding.demands import demands_of
 from nmtflex.decoding.ensemble import Encoded, Ids, StepModel, encode
 from nmtflex.decoding.finishing import Finishing
@@ -354,10 +357,35 @@ class Translator(Calls):
         asked: tuple[Tally | None, int | None, Sequence[int] | None],
         constraints: Sequence[Constraints] | None,
     ) -> tuple[list[list[Hypothesis]], Encoded]:
-        """Encode and search a batch."""
+        """Encode and search a batch; with ``retry_loops`` search loops again."""
+        tally, count, limits = asked
         encoded = encode(self._models, sources)
-        given = self._models, encoded, self.search, *asked
-        if constraints is None:
-            return beam_search(*given), encoded
-        found = constrained_search(*given, constraints=constraints, edges=self._edges)
+        found = self._search(encoded, self.search, asked, constraints)
+        if not self.search.retry_loops:
+            return found, encoded
+        most = self.search.longest_outputs(map(len, sources), limits)
+        best = [hypotheses[0].ids for hypotheses in found]
+        loops = [at for at, ids in enumerate(best) if len(ids) >= most[at] and looping(ids)]
+        if loops:
+            again = self._search(
+                encode(self._models, [sources[at] for at in loops]),
+                replace(self.search, no_repeat_ngram=LOOP_TOKENS, retry_loops=False),
+                (tally, count, limits and [limits[at] for at in loops]),
+                constraints and [constraints[at] for at in loops],
+            )
+            for at, hypotheses in zip(loops, again, strict=True):
+                found[at] = hypotheses
         return found, encoded
+
+    def _search(
+        self,
+        encoded: Encoded,
+        config: SearchConfig,
+        asked: tuple[Tally | None, int | None, Sequence[int] | None],
+        constraints: Sequence[Constraints] | None,
+    ) -> list[list[Hypothesis]]:
+        """Return what one search of a batch finds."""
+        given = self._models, encoded, config, *asked
+        if constraints is None:
+            return beam_search(*given)
+        return constrained_search(*given, constraints=constraints, edges=self._edges)

@@ -70,6 +70,7 @@ def test_json_of_a_run(command_line, tiny_run):
         "beam",
         "length_penalty",
         "no_repeat_ngram",
+        "retry_loops",
         "max_length",
         "batch_sentences",
     }
@@ -240,6 +241,7 @@ def test_json_of_growth(command_line, at_home):
         (["--synthetic", "--max-length", "9"], "--max-length 9 has no effect on --synthetic"),
         (["--synthetic", "--length-penalty", "0.5"], "--length-penalty 0.5 has no effect on --syn"),
         (["--synthetic", "--no-repeat-ngram", "4"], "--no-repeat-ngram 4 has no effect on --syn"),
+        (["--synthetic", "--retry-loops"], "--retry-loops has no effect on --syn"),
         (["--synthetic", "--replace-unk"], "--replace-unk has no effect on --synthetic"),
         (["--synthetic", "--tau", "auto"], "--tau auto ... --synthetic"),
         (["--synthetic", "--unk", "UNK"], "--unk UNK has no effect on --synthetic"),

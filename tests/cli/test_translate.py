@@ -300,11 +300,11 @@ def test_outputs_that_repeat_themselves_to_the_end_are_counted(command_line, tin
     facts = json.loads(found.out)
     assert (facts["truncated"], facts["looping"]) == (len(cut), loops)
     assert f"{loops} of them in a loop" in found.err
-    assert "--no-repeat-ngram" in found.err
-    blocked = ["--no-repeat-ngram", 4]
-    found = command_line("eval", tiny_run, "--beam", 1, "--max-length", 60, "--json", *blocked)
-    assert json.loads(found.out)["looping"] == 0
-    assert "--no-repeat-ngram" not in found.err
+    assert "--retry-loops" in found.err
+    for against in ["--no-repeat-ngram", 4], ["--retry-loops"]:
+        found = command_line("eval", tiny_run, "--beam", 1, "--max-length", 60, "--json", *against)
+        assert json.loads(found.out)["looping"] == 0
+        assert "--retry-loops" not in found.err
 
 
 def test_the_maximum_length_is_fixed_or_relative(command_line, feed, tiny_run) -> None:

@@ -200,8 +200,8 @@ ATTENTION = [
     ),
     Mutant(
         SEARCH,
-        "list(map(config.longest_output, encoded.lengths.tolist()))",
-        "[config.longest_output(int(encoded.lengths.max()))] * len(encoded.lengths)",
+        "config.longest_outputs(encoded.lengths.tolist(), limits)",
+        "config.longest_outputs([int(encoded.lengths.max())] * len(encoded.lengths), limits)",
         "the longest output depends on the other sentences of the batch",
         "tests/unit/decoding/test_search.py",
     ),

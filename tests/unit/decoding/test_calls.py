@@ -28,6 +28,7 @@ OPTIONS = [
     {"beam": 1},
     {"beam": 7, "length_penalty": 0.3},
     {"no_repeat_ngram": 1},
+    {"retry_loops": True, "max_length": 60},
     {"max_length": 3},
     {"max_length_ratio": 0.5},
     {"replace_unk": True},
