@@ -51,6 +51,8 @@ def compile_once() -> None:
     places: list[tuple[Any, str, Callable[[Any, _Depth], Any]]] = [
         (CPUCodeLibrary, "_optimize_final_module", _optimise_outermost),
         (CPUCodeLibrary, "_finalize_final_module", _finish_outermost),
+        (CPUContext, "create_cpython_wrapper", _wrap_outermost),
+        (CPUContext, "create_cfunc_wrapper", _wrap_outermost),
         (CPUContext, "get_executable", _get_outermost),
         (parfor_lowering, "_lower_parfor_parallel", _lower_inside),
     ]
@@ -86,6 +88,16 @@ def _finish_outermost(finish: Any, compiling: _Depth) -> Any:
             finish(self)
         else:
             self._finalized = True
+
+    return change
+
+
+def _wrap_outermost(wrap: Any, compiling: _Depth) -> Any:
+    """Make what Python or C calls of an entry alone."""
+
+    def change(*arguments: Any, **options: Any) -> None:
+        if compiling.depth <= 1:
+            wrap(*arguments, **options)
 
     return change
 
