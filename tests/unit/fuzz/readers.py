@@ -175,32 +175,32 @@ class Target(NamedTuple):
 
 _CHECKPOINT = "run/checkpoints/update-00000002"
 TARGETS = {
-    "manifest": Target("prepared/manifest.json", damage_json, read_prepared, 250),
-    "tokens": Target("prepared/train.source.bin", damage, read_store, 250),
-    "offsets": Target("prepared/train.source.offsets", damage, read_store, 250),
+    "manifest": Target("prepared/manifest.json", damage_json, read_prepared, 100),
+    "tokens": Target("prepared/train.source.bin", damage, read_store, 100),
+    "offsets": Target("prepared/train.source.offsets", damage, read_store, 100),
     "vocabulary": Target(
         "run/pipeline/source.vocabulary",
         damage,
         lambda folder: Vocabulary.load(folder / "run/pipeline/source.vocabulary") and None,
-        250,
+        100,
     ),
-    "codes": Target("run/pipeline/source.codes", damage, read_codes, 250),
-    "pipeline": Target("run/pipeline/pipeline.json", damage_json, read_pipeline, 250),
-    "config": Target("run/config.json", damage_json, read_run, 250),
-    "best": Target("run/checkpoints/best.safetensors", damage_safetensors, read_run, 250),
+    "codes": Target("run/pipeline/source.codes", damage, read_codes, 100),
+    "pipeline": Target("run/pipeline/pipeline.json", damage_json, read_pipeline, 100),
+    "config": Target("run/config.json", damage_json, read_run, 100),
+    "best": Target("run/checkpoints/best.safetensors", damage_safetensors, read_run, 100),
     "trainer": Target(
-        f"{_CHECKPOINT}/trainer.safetensors", damage_safetensors, read_checkpoint, 150
+        f"{_CHECKPOINT}/trainer.safetensors", damage_safetensors, read_checkpoint, 60
     ),
-    "progress": Target(f"{_CHECKPOINT}/progress.json", damage_json, read_checkpoint, 150),
+    "progress": Target(f"{_CHECKPOINT}/progress.json", damage_json, read_checkpoint, 60),
     "metrics": Target(
         "run/metrics.csv",
         damage,
         lambda folder: read_metrics(RunFolder(folder / "run")) and None,
-        250,
+        100,
     ),
-    "confidence": Target("run/confidence.json", damage_json, read_scores, 250),
-    "sweep": Target("sweep.csv", damage, read_sweep, 250),
-    "options": Target("options.toml", damage_toml, read_options, 100),
+    "confidence": Target("run/confidence.json", damage_json, read_scores, 100),
+    "sweep": Target("sweep.csv", damage, read_sweep, 100),
+    "options": Target("options.toml", damage_toml, read_options, 40),
     "kytea": Target("model.kytea", damage, read_kytea, 30),
 }
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from mutations import edits
 from readers import TARGETS, make_files, try_target
 
-LONG = 20  # times as many examples in the slow form
+LONG = 50  # times as many examples in the slow form
 
 QUIET = settings(
     deadline=None,
