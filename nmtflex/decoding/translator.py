@@ -357,8 +357,11 @@ class Translator(Calls):
         asked: tuple[Tally | None, int | None, Sequence[int] | None],
         constraints: Sequence[Constraints] | None,
     ) -> tuple[list[list[Hypothesis]], Encoded]:
-        """Encode and search a batch; with ``retry_loops`` search loops again."""
-        tally, count, limits = asked
+        """Encode and search a batch; with ``retry_loops`` search loops again.
+
+        Computations a step are those of the first search, which differ little in the second.
+        """
+        _, count, limits = asked
         encoded = encode(self._models, sources)
         found = self._search(encoded, self.search, asked, constraints)
         if not self.search.retry_loops:
@@ -370,7 +373,7 @@ class Translator(Calls):
             again = self._search(
                 encode(self._models, [sources[at] for at in loops]),
                 replace(self.search, no_repeat_ngram=LOOP_TOKENS, retry_loops=False),
-                (tally, count, limits and [limits[at] for at in loops]),
+                (None, count, limits and [limits[at] for at in loops]),
                 constraints and [constraints[at] for at in loops],
             )
             for at, hypotheses in zip(loops, again, strict=True):

@@ -303,7 +303,9 @@ def test_outputs_that_repeat_themselves_to_the_end_are_counted(command_line, tin
     assert "--retry-loops" in found.err
     for against in ["--no-repeat-ngram", 4], ["--retry-loops"]:
         found = command_line("eval", tiny_run, "--beam", 1, "--max-length", 60, "--json", *against)
-        assert json.loads(found.out)["looping"] == 0
+        again = json.loads(found.out)
+        assert again["looping"] == 0
+        assert again["cps"] == facts["cps"]  # of global attention, the mean source length
         assert "--retry-loops" not in found.err
 
 
