@@ -40,6 +40,7 @@ COMMANDS = (
     "train",
     "finetune",
     "average",
+    "export",
     "info",
     "translate",
     "calibrate",

@@ -26,7 +26,7 @@ from nmtflex.config import (
 )
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import read_json
-from nmtflex.training.made_by import check_made_by, maker_of
+from nmtflex.training.made_by import WITHOUT_TRAINING, check_made_by, maker_of
 
 SECTIONS = {LoopConfig: "train", ModelConfig: "model", DeviceConfig: "device"}
 
@@ -75,7 +75,7 @@ def _read(command: str, sections: dict[str, type[Config]], path: Path) -> dict[s
         OptionError: It does not belong to a run, or another command made the run.
     """
     config = read_json(path, OptionError)
-    if (made := maker_of(config)) not in (command, "average"):
+    if (made := maker_of(config)) not in (command, *WITHOUT_TRAINING):
         raise OptionError(f"{path} belongs to a run made by nmtflex {made}, not {command}")
     try:
         config = upgraded(config)

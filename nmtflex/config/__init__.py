@@ -60,7 +60,7 @@ from nmtflex.config.decoding import (
     ThresholdConfig,
 )
 from nmtflex.config.encoder import EncoderConfig, RecurrentEncoderConfig, TransformerEncoderConfig
-from nmtflex.config.finetuning import AverageConfig, FinetuneConfig
+from nmtflex.config.finetuning import AverageConfig, ExportConfig, FinetuneConfig
 from nmtflex.config.glossary import GlossaryConfig
 from nmtflex.config.layers import layered
 from nmtflex.config.model import ModelConfig

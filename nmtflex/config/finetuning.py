@@ -1,10 +1,10 @@
-"""Options of what begins with a run: finetuning and averaging."""
+"""Options of what begins with a run: finetuning, averaging and exporting."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from nmtflex.config.base import Config, Opt
 from nmtflex.config.decoding import tau_fault
@@ -116,5 +116,37 @@ class AverageConfig(Config):
         """The run folder to create."""
         if self.run is not None:
             return self.run
-        base = self.base_run if self.base_run.name not in ("", "..") else self.base_run.resolve()
-        return base.with_name(f"{base.name}-average{self.last}")
+        return _beside(self.base_run, f"average{self.last}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExportConfig(Config):
+    """Export."""
+
+    base_run: Annotated[Path, Opt("Run to export.", argument=True)]
+    run: Annotated[
+        Path | None,
+        Opt(
+            "Run folder to create (default: BASE_RUN-WEIGHTS, as in runs/deen-float16).",
+            also=("--out",),
+        ),
+    ] = None
+    weights: Annotated[
+        Literal["float32", "float16", "int8"],
+        Opt(
+            "Number format of matrices in the file: float32 changes nothing; float16 halves the "
+            "file; int8, with one scale per row, makes it a quarter and rounds as --int8 does. "
+            "They become float32 when the run is opened."
+        ),
+    ] = "float16"
+
+    @property
+    def out(self) -> Path:
+        """The run folder to create."""
+        return self.run if self.run is not None else _beside(self.base_run, self.weights)
+
+
+def _beside(run: Path, ending: str) -> Path:
+    """Return a folder beside a run, with its name and an ending."""
+    named = run if run.name not in ("", "..") else run.resolve()
+    return named.with_name(f"{named.name}-{ending}")

@@ -15,6 +15,7 @@ from nmtflex.files import read_json
 from nmtflex.runs.commands import read_commands
 from nmtflex.runs.folder import RunFolder, best_update, read_run_config, update_of
 from nmtflex.runs.metrics import read_metrics
+from nmtflex.runs.rounding import SCALE
 from nmtflex.runs.weights import open_tensors
 from nmtflex.text.pipeline import DESCRIPTION
 from nmtflex.text.subwords import name_subwords
@@ -48,7 +49,11 @@ def describe_run(path: Path) -> dict[str, Any]:
 
 def options_line(path: Path, config: Mapping[str, Any]) -> str:
     """Return a command line for a run's ``config.json``, without options at their defaults."""
-    average, train = config.get("average"), config.get("train", {})
+    average, export = config.get("average"), config.get("export")
+    train = config.get("train", {})
+    if isinstance(export, dict):
+        words = ["export", str(export.get("base_run")), "--run", str(path)]
+        return shlex.join(["nmtflex", *words, "--weights", str(export.get("weights"))])
     if isinstance(average, dict):
         words = ["average", str(average.get("base_run")), "--run", str(path)]
         return shlex.join(["nmtflex", *words, "--last", str(len(average.get("updates", ())))])
@@ -101,6 +106,8 @@ def count_parameters(folder: RunFolder) -> dict[str, int] | None:
     parts: dict[str, int] = {}
     with open_tensors(path) as file:
         for name in file.keys():  # noqa: SIM118
+            if name.endswith(SCALE):
+                continue
             size = math.prod(file.get_slice(name).get_shape())
             parts[part_of(name)] = parts.get(part_of(name), 0) + size
     return {"all": sum(parts.values()), **dict(sorted(parts.items()))}

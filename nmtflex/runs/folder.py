@@ -89,7 +89,7 @@ def read_run_config(folder: RunFolder) -> dict[str, Any]:
         config = upgraded(config)
         ModelConfig.from_dict(config["model"])
         _check_data(config["data"])
-        for name in ("train", "device", "average"):
+        for name in ("train", "device", "average", "export"):
             if not isinstance(config.get(name, {}), dict):
                 raise TypeError(f"{name!r} is {config[name]!r}, not an object")
     except (KeyError, TypeError, OptionError) as error:

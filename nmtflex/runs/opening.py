@@ -38,7 +38,7 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
     folder = RunFolder(path)
     read_run_config(folder)
     if not folder.best.exists():
-        raise RunError(_without_best(folder))
+        raise RunError(without_best(folder))
     run, device = outline_run(path), device or DeviceConfig()
     place = open_device(device)
     try:
@@ -54,7 +54,7 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
     return run._replace(model=model, update=best_update(folder))
 
 
-def _without_best(folder: RunFolder) -> str:
+def without_best(folder: RunFolder) -> str:
     """Return the message for a run that has no best weights."""
     if not (kept := folder.updates()):
         return f"{folder.path} has no checkpoint yet; let nmtflex train reach a validation"

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from nmtflex.errors import RunError
 from nmtflex.files import atomic_file, file_hash
+from nmtflex.runs.rounding import SCALE, restored
 
 CHECKSUM = "sha256"  # key in a file's metadata
 
@@ -134,7 +135,8 @@ def read_weights(path: Path, own: Mapping[str, Tensor]) -> tuple[dict[str, Tenso
         RunError: The file cannot be read, or is of another model.
     """
     check_weights(path, own)
-    return load_tensors(path)
+    tensors, about = load_tensors(path)
+    return restored(tensors), about
 
 
 def check_weights(path: Path, own: Mapping[str, Tensor]) -> None:
@@ -149,13 +151,17 @@ def check_weights(path: Path, own: Mapping[str, Tensor]) -> None:
     """
     with open_tensors(path) as file:
         found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-    for name in sorted(own.keys() | found.keys()):
-        here = tuple(own[name].shape) if name in own else None
+    shapes = {name: tuple(tensor.shape) for name, tensor in own.items()}
+    in_8_bits = {name for name in own if name + SCALE in found}
+    shapes |= {name + SCALE: shapes[name][:1] for name in in_8_bits}
+    for name in sorted(shapes.keys() | found.keys()):
+        here = shapes.get(name)
         there = tuple(found[name].get_shape()) if name in found else None
         if here != there:
             raise RunError(
                 f"{path}: weight {name} has shape {there} in the file, {here} in the model; "
                 f"the file is truncated, damaged or of another model"
             )
-        if "F" not in (kind := found[name].get_dtype()):  # of F64, F32, F16 and BF16
+        kind = found[name].get_dtype()
+        if kind != "I8" if name in in_8_bits else "F" not in kind:  # of F64, F32, F16 and BF16
             raise RunError(f"{path}: weight {name} is {kind}, not a real number")

@@ -17,6 +17,7 @@ from nmtflex.runs.opening import outline_run
 from nmtflex.runs.weights import model_tensors, read_weights, save_tensors
 from nmtflex.text.visible import counted
 from nmtflex.training.checkpoint import WEIGHTS, last_rate
+from nmtflex.training.made_by import WITHOUT_TRAINING, maker_of
 
 
 class Average(NamedTuple):
@@ -72,9 +73,9 @@ def _last(folder: RunFolder, count: int, config: dict[str, Any]) -> list[Path]:
     found = folder.updates()
     if len(found) >= count:
         return found[-count:]
-    if "average" in config:
+    if (made := maker_of(config)) in WITHOUT_TRAINING:
         raise RunError(
-            f"{folder.path} was made by nmtflex average and has no checkpoints of a training; "
+            f"{folder.path} was made by nmtflex {made} and has no checkpoints of a training; "
             f"give the run that it was made from"
         )
     kept = f" (of updates {', '.join(str(update_of(path)) for path in found)})" if found else ""

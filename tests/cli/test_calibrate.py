@@ -216,3 +216,17 @@ def test_scores_need_a_calibration_and_a_file_of_their_own(
     outcome = command_line(*asked, source, *PLACE)
     assert outcome.code == 2
     assert f"--word-scores {source} is the --input file" in outcome.err
+
+
+@pytest.mark.parametrize(("form", "kept"), [("float32", True), ("float16", False)])
+def test_an_export_is_calibrated_if_its_weights_are_the_same(command_line, run, form, kept):
+    calibrated(command_line, run)
+    done = command_line("export", run, "--weights", form)
+    made = run.with_name(f"run-{form}")
+    assert (made / "confidence.json").exists() == kept
+    assert (f"nmtflex calibrate {made}" in done.err) != kept
+    if kept:
+        found = [
+            nmtflex.load(path, **LOAD).n_best(["a b"], 1, word_scores=True) for path in (made, run)
+        ]
+        assert found[0] == found[1]
