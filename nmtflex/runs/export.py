@@ -6,12 +6,12 @@ import shutil
 from typing import NamedTuple
 
 from nmtflex.config import ExportConfig
-from nmtflex.errors import OptionError, RunError
-from nmtflex.files import atomic_folder, check_contained, is_free, write_json
-from nmtflex.runs.folder import RunFolder, best_update, read_run_config
+from nmtflex.errors import RunError
+from nmtflex.runs.derived import check_derived, derived_run
+from nmtflex.runs.folder import RunFolder, best_update
 from nmtflex.runs.opening import outline_run, without_best
 from nmtflex.runs.rounding import rounded
-from nmtflex.runs.weights import digest_of, model_tensors, read_weights, save_tensors
+from nmtflex.runs.weights import digest_of, model_tensors, read_weights
 
 
 class Exported(NamedTuple):
@@ -36,24 +36,15 @@ def export_run(config: ExportConfig) -> Exported:
         DataError: Its text pipeline is damaged.
     """
     out, base = RunFolder(config.out), RunFolder(config.base_run)
-    if not is_free(out.path):
-        raise OptionError(f"--run {out.path} exists already; remove it or choose another folder")
-    described = read_run_config(base)
-    check_contained(base.path, RunError)
+    described = check_derived(out.path, base)
     if not base.best.exists():
         raise RunError(without_best(base))
     model = outline_run(config.base_run).model
     weights, about = read_weights(base.best, model_tensors(model))
     matrices = {name for name, weight in model.named_parameters() if weight.dim() == 2}
     described["export"] = {"base_run": str(base.path.resolve()), "weights": config.weights}
-    with atomic_folder(out.path) as temporary:
-        new = RunFolder(temporary)
-        new.checkpoints.mkdir()
-        save_tensors(new.best, rounded(weights, matrices, config.weights), about)
-        write_json(new.config, described)
-        shutil.copytree(base.pipeline, new.pipeline)
-        if base.raw.is_dir():
-            shutil.copytree(base.raw, new.raw)
+    small = rounded(weights, matrices, config.weights)
+    with derived_run(out.path, base, described, small, about) as new:
         calibrated = base.confidence.is_file()
         fits = digest_of(new.best) == digest_of(base.best)
         if calibrated and fits:

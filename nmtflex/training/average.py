@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,11 +9,11 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from nmtflex.config import AverageConfig, LoopConfig
-from nmtflex.errors import OptionError, RunError
-from nmtflex.files import atomic_folder, check_contained, is_free, write_json
-from nmtflex.runs.folder import RunFolder, read_run_config, update_of
+from nmtflex.errors import RunError
+from nmtflex.runs.derived import check_derived, derived_run
+from nmtflex.runs.folder import RunFolder, update_of
 from nmtflex.runs.opening import outline_run
-from nmtflex.runs.weights import model_tensors, read_weights, save_tensors
+from nmtflex.runs.weights import model_tensors, read_weights
 from nmtflex.text.visible import counted
 from nmtflex.training.checkpoint import WEIGHTS, last_rate
 from nmtflex.training.made_by import WITHOUT_TRAINING, maker_of
@@ -39,10 +38,7 @@ def average_checkpoints(config: AverageConfig) -> Average:
         DataError: Its text pipeline is damaged.
     """
     out, base = RunFolder(config.out), RunFolder(config.base_run)
-    if not is_free(out.path):
-        raise OptionError(f"--run {out.path} exists already; remove it or choose another folder")
-    described = read_run_config(base)
-    check_contained(base.path, RunError)
+    described = check_derived(out.path, base)
     checkpoints = _last(base, config.last, described)
     files = [checkpoint / WEIGHTS for checkpoint in checkpoints]
     weights = _mean(files, model_tensors(outline_run(config.base_run).model))
@@ -52,15 +48,9 @@ def average_checkpoints(config: AverageConfig) -> Average:
         "updates": updates,
         "rate": last_rate(base),
     }
-    with atomic_folder(out.path) as temporary:
-        new = RunFolder(temporary)
-        new.checkpoints.mkdir()
-        about = {"update": str(updates[-1]), "average": " ".join(map(str, updates))}
-        save_tensors(new.best, weights, about)
-        write_json(new.config, described)
-        shutil.copytree(base.pipeline, new.pipeline)
-        if base.raw.is_dir():
-            shutil.copytree(base.raw, new.raw)
+    about = {"update": str(updates[-1]), "average": " ".join(map(str, updates))}
+    with derived_run(out.path, base, described, weights, about):
+        pass
     return Average(out, updates)
 
 
