@@ -9,7 +9,6 @@ from torch import Tensor
 
 SCALE = ":scale"  # a matrix in 8 bits has its scales under its name and this
 MOST = 127  # the largest number in 8 bits; -128 is not used
-HALVES = {"float16": torch.float16, "float32": torch.float32}
 
 
 def rounded(
@@ -27,15 +26,13 @@ def rounded(
     """
     found: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
-        found[name] = tensor.float()
-        if name not in matrices:
-            continue
-        if form != "int8":
-            found[name] = tensor.to(HALVES[form])
-            continue
-        scales = found[name].abs().amax(1) / MOST
-        each = torch.where(scales > 0, scales, torch.inf).unsqueeze(1)
-        found[name], found[name + SCALE] = (found[name] / each).round().to(torch.int8), scales
+        found[name] = tensor = tensor.float()
+        if name in matrices and form == "float16":
+            found[name] = tensor.half()
+        elif name in matrices and form == "int8":
+            scales = tensor.abs().amax(1) / MOST
+            each = torch.where(scales > 0, scales, torch.inf).unsqueeze(1)
+            found[name], found[name + SCALE] = (tensor / each).round().to(torch.int8), scales
     return found
 
 

@@ -162,6 +162,7 @@ def check_weights(path: Path, own: Mapping[str, Tensor]) -> None:
                 f"{path}: weight {name} has shape {there} in the file, {here} in the model; "
                 f"the file is truncated, damaged or of another model"
             )
-        kind = found[name].get_dtype()
-        if kind != "I8" if name in in_8_bits else "F" not in kind:  # of F64, F32, F16 and BF16
-            raise RunError(f"{path}: weight {name} is {kind}, not a real number")
+        kind, small = found[name].get_dtype(), name in in_8_bits
+        if not (kind == "I8" if small else "F" in kind):  # of F64, F32, F16 and BF16
+            wanted = "an 8-bit integer" if small else "a real number"
+            raise RunError(f"{path}: weight {name} is {kind}, not {wanted}")
