@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 TITLE = "BLEU against computations, by threshold"
+LEAST_SPAN = 1.0  # BLEU
 FORMS = (COLUMNS, COLUMNS + ORIGIN, COLUMNS + ORIGIN + TOTAL)  # the first two are older
 _NAME = re.compile(r"sweep-(?P<split>.+)-beam(?P<beam>\d+)")
 
@@ -145,6 +146,7 @@ def trade_off(points: Sequence[Point], caption: str, chosen: Point | None = None
         axes.plot([chosen.cps], [chosen.bleu], "o", label="chosen", **mark)
         axes.legend(loc="lower right")
     head(figure, TITLE, caption)
+    _spread(axes)
     _label(figure, axes, [points])
     return figure
 
@@ -164,6 +166,7 @@ def trade_offs(curves: Sequence[tuple[str, Sequence[Point]]], caption: str) -> F
     if len(curves) > 1:
         legend(figure, [axes])
     head(figure, TITLE, caption)
+    _spread(axes)
     _label(figure, axes, [points for _, points in curves])
     return figure
 
@@ -177,6 +180,14 @@ def _curve(axes: Axes, points: Sequence[Point], style: dict[str, Any], name: str
     axes.margins(x=0.15, y=0.12)
     axes.grid(alpha=0.3)
     axes.set_axisbelow(True)
+
+
+def _spread(axes: Axes) -> None:
+    """Make the axis of BLEU at least ``LEAST_SPAN`` high: noise is not to fill the figure."""
+    low, high = axes.get_ylim()
+    if (lack := LEAST_SPAN - (high - low)) > 0:
+        low -= min(lack / 2, max(low, 0))
+        axes.set_ylim(low, low + LEAST_SPAN)
 
 
 def _label(figure: Figure, axes: Axes, curves: Sequence[Sequence[Point]]) -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 
 from nmtflex.errors import DataError, RunError
 from nmtflex.evaluation.sweep import Point, as_csv
-from nmtflex.figures.tradeoff import find_tables, read_points, table_facts, trade_offs
+from nmtflex.figures.tradeoff import find_tables, read_points, table_facts, trade_off, trade_offs
 
 POINTS = [
     Point(0.2, 100 / 3, None, 2.125, 3.0, 100),
@@ -162,3 +162,13 @@ def test_labels_cover_neither_each_other_nor_a_point(curves, rise):
             points = axes.transData.transform(line.get_xydata())
             assert not any(box.contains(x, y) for x, y in points)
     assert {"τ = 0.05", "no threshold"} <= {label.get_text() for label in axes.texts}
+
+
+@pytest.mark.parametrize("bleu", [[5.56, 5.66], [0.0, 0.1], [0.3, 0.4], [0.0, 0.0], [30.2, 33.1]])
+def test_the_axis_is_a_bleu_high_or_more(bleu):
+    points = [Point(tau, value, None, 9 * tau, 1.0, 9) for tau, value in enumerate(bleu, start=1)]
+    for figure in (trade_off(points, "test"), trade_offs([("run", points)], "test")):
+        low, high = figure.axes[0].get_ylim()
+        assert high - low == pytest.approx(max(1, (bleu[1] - bleu[0]) * 1.24))
+        assert low < min(bleu) or low == 0
+        assert max(bleu) < high
