@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import shlex
@@ -68,14 +69,9 @@ def _check(config: BenchConfig, decoding: Decoding) -> None:
         computing = DeviceConfig(dtype=decoding.device.dtype)
         refuse("has no effect on --kernels", *decoding._replace(device=computing))
     elif config.synthetic:
-        idle = SearchConfig(
-            length_penalty=search.length_penalty,
-            no_repeat_ngram=search.no_repeat_ngram,
-            retry_loops=search.retry_loops,
-            max_length=search.max_length,
-            max_length_ratio=search.max_length_ratio,
-            replace_unk=search.replace_unk,
-            unk=search.unk,
+        usual = SearchConfig()
+        idle = dataclasses.replace(
+            search, beam=usual.beam, max_source_length=usual.max_source_length
         )
         reuse = ThresholdConfig(reuse_below=decoding.threshold.reuse_below)
         refuse("has no effect on --synthetic", idle, reuse)

@@ -56,7 +56,6 @@ from nmtflex.config.decoding import (
     OutputConfig,
     SearchConfig,
     ShownConfig,
-    SweepConfig,
     ThresholdConfig,
 )
 from nmtflex.config.encoder import EncoderConfig, RecurrentEncoderConfig, TransformerEncoderConfig
@@ -83,5 +82,6 @@ from nmtflex.config.processes import ProcessConfig
 from nmtflex.config.report import ReportConfig
 from nmtflex.config.scoring import EvalConfig, ScoreConfig
 from nmtflex.config.serving import AccessConfig, LimitConfig, ServeConfig
+from nmtflex.config.sweep import SweepConfig
 from nmtflex.config.text import DetokenizeConfig, TokenizeConfig, describe_tokenizer
 from nmtflex.config.training import AUTO, LoopConfig, TrainConfig
