@@ -59,6 +59,13 @@ class FinetuneConfig(LoopConfig):
             "leaves out (default inf, as in Shu and Nakayama)."
         ),
     ] = None
+    remainder: Annotated[
+        bool | None,
+        Opt(
+            "Let one vector stand for the source positions that a threshold leaves out (default: "
+            "as the base run does); not in the paper."
+        ),
+    ] = None
 
     @property
     def base(self) -> Path | None:

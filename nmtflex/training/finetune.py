@@ -6,7 +6,14 @@ import dataclasses
 import os
 from typing import Any
 
-from nmtflex.config import AdamConfig, DeviceConfig, FinetuneConfig, SGDConfig
+from nmtflex.config import (
+    AdamConfig,
+    DeviceConfig,
+    FinetuneConfig,
+    FlexibleConfig,
+    ModelConfig,
+    SGDConfig,
+)
 from nmtflex.corpus.store import open_prepared
 from nmtflex.errors import OptionError
 from nmtflex.ranks import Ranks
@@ -40,31 +47,30 @@ def open_finetuning(
     check_pipeline(corpus, base)
     if base.model.gated and config.tau is None and "valid" in corpus.splits:
         config = dataclasses.replace(config, tau="auto")
-    return make_trainer(corpus, Options(base.model_config, config, device), rate, base, ranks)
+    options = Options(_model(base.model_config, config), config, device)
+    return make_trainer(corpus, options, rate, base, ranks)
+
+
+def _model(model: ModelConfig, config: FinetuneConfig) -> ModelConfig:
+    """Return the base run's model, with or without a remainder as asked: it has no weights."""
+    attention = model.attention
+    if config.remainder is None or not isinstance(attention, FlexibleConfig):
+        return model
+    attention = dataclasses.replace(attention, remainder=config.remainder)
+    return dataclasses.replace(model, attention=attention)
 
 
 def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
     """Fill in the defaults that depend on the base run.
 
     Raises:
-        OptionError: An option needs a gate, or the base run's rate is of another optimiser.
+        OptionError: An option needs another attention, or the base run's rate is of another
+            optimiser.
     """
-    gated, has_gate = base.model.gated, base.model.has_gate
-    kind = base.model_config.attention.kind
-    if not has_gate and config.beta:
-        raise OptionError(
-            f"--beta {config.beta} weighs the gate of flexible attention or of --attend-every "
-            f"gate, and {config.base_run} has {kind} at every step; leave it out"
-        )
-    for flag, tau in (("--tau", config.tau), ("--train-tau", config.train_tau)):
-        if not gated and tau is not None:
-            raise OptionError(
-                f"{flag} {tau} needs flexible attention, and {config.base_run} has {kind}; "
-                f"leave it out"
-            )
+    _check_attention(config, base)
     before = base.config.get("train", {})
     values = config.to_dict()
-    usual = {"data": before.get("data"), "beta": 0.1 if has_gate else 0.0}
+    usual = {"data": before.get("data"), "beta": 0.1 if base.model.has_gate else 0.0}
     if config.lr is None:
         _check_optimizer(config, before)
         usual["lr"] = base.config.get("average", {}).get("rate") or last_rate(base.folder)
@@ -78,6 +84,31 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
             f"{config.base_run} was trained on {data}, which does not exist; give --data"
         )
     return FinetuneConfig.from_dict(values)
+
+
+def _check_attention(config: FinetuneConfig, base: Run) -> None:
+    """Check that the base run's attention has what the options need.
+
+    Raises:
+        OptionError: It has not.
+    """
+    attention, gated = base.model_config.attention, base.model.gated
+    if not base.model.has_gate and config.beta:
+        raise OptionError(
+            f"--beta {config.beta} weighs the gate of flexible attention or of --attend-every "
+            f"gate, and {config.base_run} has {attention.kind} at every step; leave it out"
+        )
+    remainder = "--remainder" if config.remainder else "--no-remainder"
+    for flag, given, possible in (
+        (f"--tau {config.tau}", config.tau, gated),
+        (f"--train-tau {config.train_tau}", config.train_tau, gated),
+        (remainder, config.remainder, isinstance(attention, FlexibleConfig)),
+    ):
+        if given is not None and not possible:
+            raise OptionError(
+                f"{flag} needs flexible attention, and {config.base_run} has {attention.kind}; "
+                f"leave it out"
+            )
 
 
 def _check_optimizer(config: FinetuneConfig, before: dict[str, Any]) -> None:

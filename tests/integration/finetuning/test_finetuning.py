@@ -83,7 +83,25 @@ def test_training_may_leave_out_what_decoding_does(finetune, bases, tmp_path):
     assert first[0]["cps"] == first[1]["cps"]
 
 
-@pytest.mark.parametrize("more", [[], ["--train-tau", 0.5]], ids=["", "train-tau"])
+def test_a_remainder_costs_one_score_where_something_is_left_out(
+    finetune, command_line, bases, tmp_path
+):
+    """Before the first update both have the same weights, and under tau 0 all is left out."""
+    first = {}
+    for options in ([], ["--remainder"]):
+        run = tmp_path / "-".join(["tuned", *options])
+        outcome = finetune(bases.flexible, run, "--updates", 1, "--tau", 0, *options)
+        assert outcome.code == 0, outcome.err
+        first[len(options)] = rows(run, "valid")[0]
+    assert float(first[0]["cps"]) == 1  # the position nearest to the focus
+    assert 1 < float(first[1]["cps"]) <= 2
+
+
+@pytest.mark.parametrize(
+    "more",
+    [[], ["--train-tau", 0.5], ["--remainder", "--train-tau", 0.5]],
+    ids=["", "train-tau", "remainder"],
+)
 def test_resumed_equals_unbroken_bit_for_bit(finetune, bases, tmp_path, more):
     options = ["--beta", 2, "--accumulate", 2, "--halve-from", 2, *more]
     assert finetune(bases.flexible, tmp_path / "whole", "--updates", 12, *options).code == 0

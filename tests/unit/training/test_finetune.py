@@ -71,6 +71,17 @@ def test_what_is_given_is_used(tune):
     assert trainer.gradients.batches.tokens == 30
 
 
+def test_a_remainder_is_turned_on_and_off(tune, tmp_path):
+    """It has no weights, so a run with it can begin with one that has none."""
+    without, turned = tune("flexible"), tune("flexible", "with", remainder=True)
+    assert not config_of(without.folder.path)["model"]["attention"]["remainder"]
+    assert config_of(turned.folder.path)["model"]["attention"]["remainder"]
+    finish(turned)
+    for given, expected in ((None, True), (False, False), (True, True)):
+        again = tune("flexible", str(given), base_run=tmp_path / "with", remainder=given)
+        assert config_of(again.folder.path)["model"]["attention"]["remainder"] is expected
+
+
 def test_the_rate_of_another_optimiser_is_not_taken(tune, bases):
     with pytest.raises(OptionError, match=f"{bases / 'flexible'} .*--optimizer adam.* sgd"):
         tune("flexible", optimizer=SGDConfig())
@@ -113,7 +124,8 @@ def test_memory_keeps_the_longest_source_it_was_made_for(tune, data, tmp_path):
 @pytest.mark.parametrize(
     ("options", "value"),
     [({"beta": 0.5}, "--beta 0.5"), ({"tau": "1.2"}, "--tau 1.2"), ({"tau": "inf"}, "--tau inf"),
-     ({"train_tau": "0.5"}, "--train-tau 0.5")],
+     ({"train_tau": "0.5"}, "--train-tau 0.5"), ({"remainder": True}, "--remainder"),
+     ({"remainder": False}, "--no-remainder")],
 )  # fmt: skip
 def test_what_needs_a_gate_is_refused_without_one(tune, bases, tmp_path, options, value):
     with pytest.raises(OptionError, match=f"{value} .*{bases / 'global'} .*global"):
