@@ -5,6 +5,7 @@ Such a model gives the same translations faster, and cannot be trained or saved.
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -58,6 +59,17 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
         _fuse_layers(model)
     if model.autocast:
         _round(model)
+
+
+def ready_copy(model: Seq2Seq) -> Seq2Seq:
+    """Return a copy that is ready for decoding and shares the weights, so the model can train on.
+
+    The copy is of use until the weights change.
+    """
+    shared = {id(weight): weight for weight in (*model.parameters(), *model.buffers())}
+    copied = copy.deepcopy(model, shared).eval()
+    make_ready(copied)
+    return copied
 
 
 def check_int8(model: Seq2Seq) -> None:

@@ -16,6 +16,7 @@ from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import Translator
 from nmtflex.errors import DataError
 from nmtflex.evaluation.run_scores import run_bleu
+from nmtflex.model.inference import ready_copy
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks, merge
 from nmtflex.training.guidance import Guidance
@@ -113,7 +114,7 @@ class Validator:
         model.eval()
         show(0, len(self.sources))
         mean, gate, alignment = self._teacher_forced(model, check)
-        hypotheses, tally = self._translate(model, check, show)
+        hypotheses, tally = self._translate(ready_copy(model), check, show)
         own = None
         samples: tuple[Sample, ...] = ()
         if self.ranks.first:

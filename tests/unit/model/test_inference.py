@@ -25,7 +25,7 @@ from nmtflex.decoding.search import beam_search
 from nmtflex.errors import OptionError
 from nmtflex.model import inference
 from nmtflex.model.build import build_model
-from nmtflex.model.inference import make_ready
+from nmtflex.model.inference import make_ready, ready_copy
 
 ATTENTIONS = [
     NoneConfig(), GlobalConfig(), GlobalConfig(score="general"), LocalMConfig(), LocalPConfig(),
@@ -102,6 +102,31 @@ def test_in_float64_and_in_bfloat16(options):
     assert [[ids for ids, _ in best] for best in found] == [
         [ids for ids, _ in best] for best in before
     ]
+
+
+def gradients(model):
+    torch.manual_seed(1)  # of dropout
+    ids = torch.tensor([[4, 5, 6]])
+    model.loss(ids, torch.tensor([3]), ids, ids).objective.backward()
+    return [weight.grad for weight in model.parameters()]
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("options", FORMATS, ids=str)
+def test_a_ready_copy_leaves_the_model_as_it_was(options, autocast):
+    model, other = build(options, autocast=autocast), build(options, autocast=autocast)
+    model.train()
+    with torch.inference_mode():
+        copied = ready_copy(model)
+        make_ready(other)
+        assert translations(copied) == translations(other)
+    assert copied.word_table is not None
+    assert model.training
+    assert not copied.training
+    storage = {weight.data_ptr() for weight in model.parameters()}
+    assert autocast or {weight.data_ptr() for weight in copied.parameters()} == storage
+    untouched = build(options, autocast=autocast).train()
+    torch.testing.assert_close(gradients(model), gradients(untouched), rtol=0, atol=0)
 
 
 class Casts(TorchDispatchMode):
