@@ -43,7 +43,7 @@ def toy(options: GenerateToyConfig) -> None:
 def copy(options: GenerateCopyConfig) -> None:
     """Write a copy task (Britz et al. 2017): the target repeats the source's random symbols.
 
-    Lengths are uniform over 1..L; the paper's 0..L includes empty pairs, which teach nothing.
+    Lengths are uniform; the paper's begin with 0, but empty pairs teach nothing.
     Held-out sequences do not occur in training, except at lengths so short that training has all.
     """
     from nmtflex.corpus import parallel

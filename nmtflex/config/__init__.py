@@ -33,12 +33,7 @@ from nmtflex.config.bench import BenchConfig
 from nmtflex.config.calibration import CalibrateConfig
 from nmtflex.config.compare import CompareConfig
 from nmtflex.config.concat import ConcatConfig
-from nmtflex.config.corpus import (
-    GenerateCopyConfig,
-    GenerateToyConfig,
-    GenerateZipfConfig,
-    PreprocessConfig,
-)
+from nmtflex.config.corpus import PreprocessConfig
 from nmtflex.config.decoder import (
     BahdanauConfig,
     DecoderConfig,
@@ -83,5 +78,6 @@ from nmtflex.config.report import ReportConfig
 from nmtflex.config.scoring import EvalConfig, ScoreConfig
 from nmtflex.config.serving import AccessConfig, LimitConfig, ServeConfig
 from nmtflex.config.sweep import SweepConfig
+from nmtflex.config.synthetic import GenerateCopyConfig, GenerateToyConfig, GenerateZipfConfig
 from nmtflex.config.text import DetokenizeConfig, TokenizeConfig, describe_tokenizer
 from nmtflex.config.training import AUTO, LoopConfig, TrainConfig

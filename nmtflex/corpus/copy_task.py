@@ -4,11 +4,11 @@ Britz, Guan and Luong (2017), https://aclanthology.org/D17-1040, the toy copying
 100,000 training and 1,000 validation sequences over 20 symbols, with random lengths between 0 and
 L, for L in {10, 50, 100, 200}.
 
-Departures: lengths are uniform over 1..L, since a pair with an empty side cannot be trained on
-(``preprocess`` drops it), and there is a test split. Symbols are independent and uniform. Training
-sequences may repeat, as independent draws do; a validation or test sequence already drawn for any
-split gets new symbols and keeps its length. If a length has too few sequences (there are 20 of
-length 1, all of them in training), the repetition stays.
+Departures: the shortest sequence has one symbol, or ``min_length``, since a pair with an empty side
+cannot be trained on (``preprocess`` drops it), and there is a test split. Lengths and symbols are
+independent and uniform. Training sequences may repeat, as independent draws do; a validation or
+test sequence already drawn for any split gets new symbols and keeps its length. If a length has too
+few sequences (there are 20 of length 1, all of them in training), the repetition stays.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ def generate_copy(config: GenerateCopyConfig, progress: OnProgress = lambda *_: 
         return " ".join(rng.choices(symbols, k=length))
 
     places = numbered(config.train, "drawing train", progress)
-    drawn = {"train": [draw(rng.randint(1, config.max_length)) for _ in places]}
+    drawn = {"train": [draw(rng.randint(config.min_length, config.max_length)) for _ in places]}
     seen = set(drawn["train"])
     repeated = {}
     for split, size in (("valid", config.valid), ("test", config.test)):
         drawn[split] = []
         repeated[split] = 0
         for _ in numbered(size, f"drawing {split}", progress):
-            length = rng.randint(1, config.max_length)
+            length = rng.randint(config.min_length, config.max_length)
             line = next((new for _ in range(_TRIES) if (new := draw(length)) not in seen), None)
             if line is None:
                 line = draw(length)

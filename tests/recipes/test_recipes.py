@@ -53,6 +53,11 @@ RECIPES = {
         {"generate": 4, "preprocess": 4, "train": 51, "eval": 51, "plot": 1, "translate": 10},
         {"generate": 2, "preprocess": 2, "train": 6, "eval": 6, "plot": 1},
     ),
+    "long_copies.sh": Recipe(
+        [],
+        {"generate": 6, "preprocess": 3, "train": 6, "sweep": 2, "eval": 4, "bench": 2},
+        {"generate": 4, "preprocess": 2, "train": 4, "sweep": 1, "eval": 2, "bench": 1},
+    ),
     "aspec_en_ja.sh": Recipe(ASPEC, aspec, aspec),
     "aspec_en_ja_char.sh": Recipe(ASPEC, aspec_char, aspec_char),
     "wmt15_de_en.sh": Recipe(pairs(WMT15, "de en"), wmt15, wmt15),

@@ -70,6 +70,14 @@ def test_seed_decides():
     assert generate_copy(config(seed=8, **options)) != first
 
 
+def test_the_shortest_sequence():
+    splits, _ = generate_copy(config(train=200, valid=20, test=20, min_length=7, max_length=9))
+    lengths = [{len(source.split()) for source, _ in pairs} for pairs in splits.values()]
+    assert lengths == [{7, 8, 9}] * 3
+    with pytest.raises(OptionError, match="--min-length 51 must not exceed --max-length 50"):
+        config(min_length=51)
+
+
 def test_bounds():
     with pytest.raises(OptionError, match="--max-length must be at least 1, not 0"):
         config(max_length=0)
