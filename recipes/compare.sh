@@ -6,6 +6,7 @@
 #   DATA=path/to/small_parallel_enja CORPUS=enja recipes/compare.sh
 #   DATA=path/to/small_parallel_enja CORPUS=enja MODELS=backbones recipes/compare.sh
 #   DATA=path/to/kftt CORPUS=kftt MODELS=luong recipes/compare.sh
+#   DATA=path/to/kftt CORPUS=kftt ALIGN=eflomal-align recipes/compare.sh
 #   DATA=path/to/iwslt14 CORPUS=iwslt14 SCALE=small recipes/compare.sh
 #
 #   CORPUS    copy: sequences of up to 50 of 20 symbols, made by the program;
@@ -17,6 +18,7 @@
 #             backbones (enja alone): encoders and decoders under global attention, and the
 #             mechanisms of the papers in SSRU layers under a transformer encoder
 #   JOBS      models that are trained at once, each with an equal part of the cores (1)
+#   ALIGN     eflomal-align: guides the first training of kftt's SSRU layers, which needs it
 #
 # compare/CORPUS-MODELS.toml has the sizes, and the entries or the name of the file that has them;
 # copy it to change them. DATA holds the files that small_parallel_en_ja.sh, kftt_en_ja.sh and
@@ -29,7 +31,7 @@ case $CORPUS-$MODELS in
   *-ssru | *-luong | enja-backbones) ;;
   *) stop "MODELS is ssru, luong or, of the corpus enja, backbones; not $MODELS (CORPUS=$CORPUS)" ;;
 esac
-pairs=0 # all
+pairs=0 prepared=compare-$CORPUS.prepared # all pairs
 case $CORPUS in
   copy)
     step "$OUT/copy50" generate copy --max-length 50 --out "$OUT/copy50"
@@ -45,6 +47,11 @@ case $CORPUS in
     text=(--source-lang en --target-lang ja --valid "$DATA/dev" --source-tokenizer moses
       --target-tokenizer mecab --bpe 8000 --max-length 22)
     pairs=100000
+    if [ $MODELS = ssru ]; then
+      [ -n "$ALIGN" ] || stop "CORPUS=kftt needs ALIGN=eflomal-align (pip install eflomal)"
+      link_words kftt "en --tokenizer moses --lang en" "ja --tokenizer mecab"
+      text+=(--guided-alignment "$OUT/kftt.links") prepared=compare-$CORPUS-guided.prepared
+    fi
     ;;
   iwslt14)
     need {train,valid,test}.{de,en}
@@ -56,9 +63,8 @@ if small; then
   pairs=10000 UPDATES=${UPDATES:-200}
 fi
 
-prepare compare-$CORPUS.prepared --train "$DATA/train" --test "$DATA/test" --max-pairs $pairs \
-  "${text[@]}"
+prepare $prepared --train "$DATA/train" --test "$DATA/test" --max-pairs $pairs "${text[@]}"
 # It resumes by itself.
-$NMTFLEX compare "$file" --data "$OUT/compare-$CORPUS.prepared" \
+$NMTFLEX compare "$file" --data "$OUT/$prepared" \
   --out "$OUT/compare-$CORPUS-$MODELS" ${UPDATES:+--updates "$UPDATES"} \
   ${JOBS:+--jobs "$JOBS"}
