@@ -48,7 +48,7 @@ case $CORPUS in
       --target-tokenizer mecab --bpe 8000 --max-length 22)
     pairs=100000
     if [ $MODELS = ssru ]; then
-      [ -n "$ALIGN" ] || stop "CORPUS=kftt needs ALIGN=eflomal-align (pip install eflomal)"
+      [ -n "$ALIGN" ] || stop "CORPUS=kftt MODELS=ssru needs ALIGN=eflomal-align (pip install eflomal)"
       link_words kftt "en --tokenizer moses --lang en" "ja --tokenizer mecab"
       text+=(--guided-alignment "$OUT/kftt.links") prepared=compare-$CORPUS-guided.prepared
     fi

@@ -76,6 +76,22 @@ def test_a_corpus_is_prepared_and_compared(corpus, log_of, tmp_path):
     )
 
 
+def test_the_layers_of_kftt_begin_with_guided_attention(log_of, tmp_path, bash):
+    align, out = tmp_path / "align", tmp_path / "out"
+    align.write_text('#!/bin/sh\ntouch "$8"\n')  # -s FILE -t FILE -m 3 -f LINKS
+    align.chmod(0o755)
+    *_, prepared, compared = log_of(CORPUS="kftt", MODELS="ssru", ALIGN=align)
+    assert prepared.startswith(f"preprocess --out {out}/compare-kftt-guided.prepared --train ")
+    assert f"--guided-alignment {out}/kftt.links" in prepared
+    assert f"--data {out}/compare-kftt-guided.prepared" in compared
+    done = bash(FOLDER / "compare.sh", CORPUS="kftt", DATA=tmp_path)
+    assert done.returncode == 1
+    assert (
+        done.stderr
+        == "compare.sh: CORPUS=kftt MODELS=ssru needs ALIGN=eflomal-align (pip install eflomal)\n"
+    )
+
+
 def test_the_small_size_is_a_trial(log_of):
     *_, prepared, compared = log_of(SCALE="small", CORPUS="enja")
     assert "--max-pairs 10000" in prepared
