@@ -18,12 +18,13 @@ taus=0.1,0.2,0.3,0.5,0.7,1,1.38,2,3,inf
 # stage LENGTH TRAIN VALID SENTENCES LR: sequences of up to LENGTH symbols; then a training of each
 # attention, so many sentences an update.
 stage() {
-  local corpus=$OUT/long$1 attention start=()
+  local corpus=$OUT/long$1 attention like=() start=()
   step "$corpus" generate copy --max-length $1 --train $2 --valid $3 --test 0 --out "$corpus"
   step "$corpus-test" generate copy --max-length $1 --min-length $(($1 * 9 / 11)) --train 1 \
     --valid 0 --test 100 --seed 2 --out "$corpus-test"
-  prepare long$1.prepared --source-lang src --target-lang tgt --train "$corpus/train" \
-    --valid "$corpus/valid" --test "$corpus-test/test" --max-length $1
+  [ -z "$last" ] || like=(--like "$OUT/long$last.prepared")
+  prepare long$1.prepared ${like[@]+"${like[@]}"} --source-lang src --target-lang tgt \
+    --train "$corpus/train" --valid "$corpus/valid" --test "$corpus-test/test" --max-length $1
   for attention in global flexible; do
     [ -z "$last" ] || start=(--init-from "$OUT/long$last-$attention")
     train long$1-$attention long$1.prepared --attention $attention --decoder luong \
