@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 TITLE = "BLEU against computations, by threshold"
 LEAST_SPAN = 1.0  # BLEU
+FEW = 20  # times the fewest computations, up to which their axis is linear
 FORMS = (COLUMNS, COLUMNS + ORIGIN, COLUMNS + ORIGIN + TOTAL)  # the first two are older
 _NAME = re.compile(r"sweep-(?P<split>.+)-beam(?P<beam>\d+)")
 
@@ -146,7 +147,7 @@ def trade_off(points: Sequence[Point], caption: str, chosen: Point | None = None
         axes.plot([chosen.cps], [chosen.bleu], "o", label="chosen", **mark)
         axes.legend(loc="lower right")
     head(figure, TITLE, caption)
-    _spread(axes)
+    _scale(axes)
     _label(figure, axes, [points])
     return figure
 
@@ -166,7 +167,7 @@ def trade_offs(curves: Sequence[tuple[str, Sequence[Point]]], caption: str) -> F
     if len(curves) > 1:
         legend(figure, [axes])
     head(figure, TITLE, caption)
-    _spread(axes)
+    _scale(axes)
     _label(figure, axes, [points for _, points in curves])
     return figure
 
@@ -182,8 +183,12 @@ def _curve(axes: Axes, points: Sequence[Point], style: dict[str, Any], name: str
     axes.set_axisbelow(True)
 
 
-def _spread(axes: Axes) -> None:
-    """Make the axis of BLEU at least ``LEAST_SPAN`` high: noise is not to fill the figure."""
+def _scale(axes: Axes) -> None:
+    """Show curves of long sources as well, and keep noise from filling the figure."""
+    computations = np.concatenate([line.get_xdata() for line in axes.lines])
+    if 0 < FEW * computations.min() < computations.max():
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
     low, high = axes.get_ylim()
     if (lack := LEAST_SPAN - (high - low)) > 0:
         low -= min(lack / 2, max(low, 0))

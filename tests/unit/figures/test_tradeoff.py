@@ -172,3 +172,12 @@ def test_the_axis_is_a_bleu_high_or_more(bleu):
         assert high - low == pytest.approx(max(1, (bleu[1] - bleu[0]) * 1.24))
         assert low < min(bleu) or low == 0
         assert max(bleu) < high
+
+
+@pytest.mark.parametrize(("most", "kind"), [(30.0, "linear"), (400.0, "log")])
+def test_the_axis_of_long_sources_is_logarithmic(most, kind):
+    """Between 2 and 400 computations all thresholds would lie on one another."""
+    taus = [(0.5, 2.0), (1.0, 5.0), (math.inf, most)]
+    points = [Point(tau, 30.0, None, cps, 1.0, 9) for tau, cps in taus]
+    for figure in (trade_off(points, "test"), trade_offs([("run", points)], "test")):
+        assert figure.axes[0].get_xscale() == kind
