@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# What flexible attention saves on long sources, with trained models whose outputs are equally long:
-# global and flexible attention in LSTMs learn to copy up to 50 symbols, and then up to 440 and 2,200
-# with the weights of the stage before. Decoding is timed in turns on sources of 400 and 2,000
-# symbols on average.
+# What flexible attention saves on long sources, with trained models and outputs as long as the
+# sources: global and flexible attention in LSTMs learn to copy up to 50 symbols and then, with these
+# weights, up to 440. They decode sources of 400 symbols on average, and of 2,000, in turns.
 #
 #   recipes/long_copies.sh
+#   SCALE=small recipes/long_copies.sh     # 400 symbols alone
 #
 #   ROUNDS    of the decoding benchmarks (3)
 #
-# 20 symbols; one layer of 128 units each way, a decoder of 256 units, embeddings of 64, no dropout.
-# Stages of 100,000, 10,000 and 500 sequences, one epoch each (782, 313 and 63 updates). tau is
-# the smallest that loses at most half a BLEU on validation data.
+# 20 symbols; one layer of 128 units each way, a decoder of 256 units, embeddings of 64, no dropout;
+# 100,000 sequences of up to 50 and 10,000 of up to 440, one epoch each (782 and 313 updates). tau is
+# the smallest that loses at most half a BLEU on validation data of up to 440. An output may have 20
+# symbols more than its source, so that loops do not make one longer than another.
 source "$(dirname "$0")/common.sh"
 ROUNDS=${ROUNDS:-3}
 taus=0.1,0.2,0.3,0.5,0.7,1,1.38,2,3,inf
@@ -20,11 +21,9 @@ taus=0.1,0.2,0.3,0.5,0.7,1,1.38,2,3,inf
 stage() {
   local corpus=$OUT/long$1 attention like=() start=()
   step "$corpus" generate copy --max-length $1 --train $2 --valid $3 --test 0 --out "$corpus"
-  step "$corpus-test" generate copy --max-length $1 --min-length $(($1 * 9 / 11)) --train 1 \
-    --valid 0 --test 100 --seed 2 --out "$corpus-test"
   [ -z "$last" ] || like=(--like "$OUT/long$last.prepared")
   prepare long$1.prepared ${like[@]+"${like[@]}"} --source-lang src --target-lang tgt \
-    --train "$corpus/train" --valid "$corpus/valid" --test "$corpus-test/test" --max-length $1
+    --train "$corpus/train" --valid "$corpus/valid" --max-length $1
   for attention in global flexible; do
     [ -z "$last" ] || start=(--init-from "$OUT/long$last-$attention")
     train long$1-$attention long$1.prepared --attention $attention --decoder luong \
@@ -35,31 +34,36 @@ stage() {
   last=$1
 }
 
-# measured LENGTH: scores of a stage's models, and how fast they decode.
+# measured LENGTH SEQUENCES: scores and speed on sequences of LENGTH symbols, a tenth more or less.
 measured() {
-  local tau
-  sweep long$1-flexible.sweep long$1-flexible --split valid --beam 5 --tau $taus --within 0.5
-  tau=$(value long$1-flexible.sweep chosen.tau)
-  score long$1-global.test long$1-global --split test --beam 5
-  score long$1-flexible.test long$1-flexible --split test --beam 5 --tau ${tau:-inf}
-  step --stdout "$OUT/long$1.speed.json" bench "$OUT/long$1-global" "$OUT/long$1-flexible" \
-    --beam 5 --repeats $ROUNDS --json --output "$OUT/long$1.speed" --tau ${tau:-inf}
-  rows+="up to $1, global | long$1-global.test |"$'\n'
-  rows+="up to $1, flexible, tau ${tau:-inf} | long$1-flexible.test |"$'\n'
+  local corpus=$OUT/copies$1
+  step "$corpus" generate copy --min-length $(($1 * 9 / 10)) --max-length $(($1 * 11 / 10)) \
+    --train 1 --valid 0 --test $2 --out "$corpus"
+  local text=(--source "$corpus/test.src" --reference "$corpus/test.tgt" --beam 5
+    --max-length-ratio 1)
+  score long$1.global long440-global "${text[@]}"
+  score long$1.flexible long440-flexible "${text[@]}" --tau $tau
+  step --stdout "$OUT/long$1.speed.json" bench "$OUT/long440-global" "$OUT/long440-flexible" \
+    "${text[@]}" --repeats $ROUNDS --json --output "$OUT/long$1.speed" --tau $tau
+  rows+="$1 symbols, global | long$1.global |"$'\n'
+  rows+="$1 symbols, flexible, tau $tau | long$1.flexible |"$'\n'
+  speeds+=(long$1.speed)
 }
 
-last="" rows=""
+last="" rows="" speeds=()
 stage 50 100000 500 128 2e-3
 stage 440 10000 100 32 1e-3
-measured 440
-speeds=(long440.speed) sizes="small: up to 440 symbols"
+sweep long440.sweep long440-flexible --split valid --beam 5 --tau $taus --within 0.5
+tau=$(value long440.sweep chosen.tau)
+tau=${tau:-inf}
+measured 400 100
+sizes="small: 400 symbols"
 if ! small; then
-  stage 2200 500 20 8 1e-3
-  measured 2200
-  speeds+=(long2200.speed) sizes="full: up to 440 and 2,200 symbols"
+  measured 2000 30
+  sizes="full: 400 and 2,000 symbols"
 fi
 
-table "Copies of long sequences, test data, beam 5 ($sizes)" << ROWS
+table "Copies of long sequences, beam 5 ($sizes)" << ROWS
 $rows
 ROWS
 "$PYTHON" "$RECIPES/speeds.py" "$OUT" "${speeds[@]}"

@@ -35,7 +35,7 @@ from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import WARM_UP
 from nmtflex.errors import DataError
 from nmtflex.evaluation.run_scores import run_bleu
-from nmtflex.evaluation.runs import common_split, facts_of, names, open_runs
+from nmtflex.evaluation.runs import RawData, facts_of, names, open_runs
 from nmtflex.files import csv_text
 from nmtflex.ops.dispatch import form
 from nmtflex.ops.heap import give_back
@@ -157,8 +157,7 @@ class Measured(NamedTuple):
 class RunsTask(NamedTuple):
     """What to measure."""
 
-    split: str
-    sentences: int | None  # the first ones; None for all
+    data: RawData
     repeats: int
     decoding: Decoding
 
@@ -166,7 +165,7 @@ class RunsTask(NamedTuple):
 def bench_runs(
     paths: Sequence[Path], wanted: RunsTask, report: Report = lambda _: None
 ) -> list[Measured]:
-    """Decode a split with each run, repeatedly.
+    """Decode some text with each run, repeatedly.
 
     Args:
         paths: Run folders; the others are compared with the first.
@@ -174,14 +173,14 @@ def bench_runs(
         report: Receives progress messages.
 
     Raises:
-        OptionError: The runs have different data, or cannot do what the options ask.
-        RunError: A folder is not a run, or lacks the split.
-        DataError: The split has no words, or a process died.
+        OptionError: The runs cannot do what the options ask.
+        RunError: A folder is not a run.
+        DataError: The text has no words, or a process died.
     """
-    subjects = subjects_of(paths, names(paths), open_runs(paths, wanted.decoding), wanted)
+    subjects = subjects_of(paths, names(paths), open_runs(paths, wanted.decoding), wanted.data)
     counted = []
     for one in subjects:
-        report(f"{one.path}: counting over {len(one.sources):,} sentences of {wanted.split}")
+        report(f"{one.path}: counting over {len(one.sources):,} sentences of {wanted.data.name}")
         counted.append(count(one))
     clocked = clock_rounds(subjects, wanted.repeats, report)
     report("peak memory, each run in its own process")
@@ -192,22 +191,19 @@ def bench_runs(
 
 
 def subjects_of(
-    paths: Sequence[Path], called: Sequence[str], opened: Sequence[Opened], wanted: RunsTask
+    paths: Sequence[Path], called: Sequence[str], opened: Sequence[Opened], data: RawData
 ) -> list[Subject]:
-    """Encode the split of opened runs; each is called by its name.
+    """Encode the sources for opened runs; each is called by its name.
 
     Raises:
-        OptionError: The runs have different data.
-        RunError: A run lacks the split.
-        DataError: The split has no words.
+        DataError: The text has no words.
     """
     found: list[Subject] = []
-    lines, references = (part[: wanted.sentences] for part in common_split(paths, wanted.split))
     for path, name, one in zip(paths, called, opened, strict=True):
         encode = one.translator.pipeline.source.encode
-        found.append(Subject(path, name, one, list(map(encode, lines)), references))
+        found.append(Subject(path, name, one, list(map(encode, data.sources)), data.references))
         if not any(found[-1].sources):
-            raise DataError(f"{path}: no sentence of {wanted.split} has words")
+            raise DataError(f"{path}: no sentence of {data.name} has words")
     return found
 
 

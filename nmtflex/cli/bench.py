@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nmtflex.bench.decoding import Measured, Times
     from nmtflex.bench.growth import Growth
     from nmtflex.bench.synthetic import SyntheticRow
+    from nmtflex.evaluation.runs import RawData
 
 SYNTHETIC_TAU = "1.2"  # default of --tau for --synthetic
 MEGABYTE = 1e6  # bytes
@@ -35,7 +36,7 @@ MEGABYTE = 1e6  # bytes
 
 @command(app, "bench")
 def bench(config: BenchConfig, decoding: Decoding) -> None:
-    """Measure how long runs take to decode their own data, and where the time goes.
+    """Measure how long runs take to decode their own data or a file, and where the time goes.
 
     Only the search on ids is timed, without text processing. Reported are: the median, minimum and
     maximum of the rounds; target tokens (of the best translation, including end of sentence) and
@@ -87,16 +88,14 @@ def _check(config: BenchConfig, decoding: Decoding) -> None:
 
 def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
     from nmtflex.bench.decoding import RunsTask, bench_runs, computing
-    from nmtflex.evaluation.run_scores import chosen_split
 
     _check_output(config)
-    split = chosen_split(config.runs, config.split, note)
-    wanted = RunsTask(split, config.sentences, config.repeats, decoding)
-    measured = bench_runs(config.runs, wanted, note)
+    data, facts = _data(config)
+    measured = bench_runs(config.runs, RunsTask(data, config.repeats, decoding), note)
     place = measured[0].subject.opened.run.model.device
     how = computing(place, decoding.device.dtype)
     search = {
-        "split": split,
+        **facts,
         "beam": decoding.search.beam,
         "length_penalty": decoding.search.length_penalty,
         "no_repeat_ngram": decoding.search.no_repeat_ngram,
@@ -108,7 +107,7 @@ def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
         from nmtflex.bench.decoding import as_csv
         from nmtflex.figures.figures import speed
 
-        caption = f"{split} · beam {decoding.search.beam} · {computed_on(how)}"
+        caption = f"{data.name} · beam {decoding.search.beam} · {computed_on(how)}"
         batches = f"batches of {counted(decoding.batch.batch_sentences, 'sentence')}"
         figure = speed(measured, f"{caption} · {batches}")
         note(_write_files(config.output, as_csv(measured), figure))
@@ -121,6 +120,18 @@ def _bench_runs(config: BenchConfig, decoding: Decoding) -> None:
     rows = [column_of(one, decoding, how, parts) for one in measured]
     labels = [label for label in rows[0] if any(row[label] for row in rows)]
     print_table(columns, [(label, *(row[label] for row in rows)) for label in labels])
+
+
+def _data(config: BenchConfig) -> tuple[RawData, dict[str, str]]:
+    """Read what the runs are to decode; return it, and its facts for JSON."""
+    from nmtflex.evaluation.run_scores import chosen_split
+    from nmtflex.evaluation.runs import raw_files, raw_split
+
+    if config.source is None or config.reference is None:
+        split = chosen_split(config.runs, config.split, note)
+        return raw_split(config.runs, split).first(config.sentences), {"split": split}
+    facts = {"source": str(config.source), "reference": str(config.reference)}
+    return raw_files(config.source, config.reference).first(config.sentences), facts
 
 
 def column_of(

@@ -209,13 +209,13 @@ def _test_data(config: EvalConfig) -> _Data:
     """Read the data to score runs on: a split of their own, or files."""
     from nmtflex.corpus.readers import read_lines
     from nmtflex.evaluation.run_scores import chosen_split, split_files
-    from nmtflex.evaluation.runs import common_split
+    from nmtflex.evaluation.runs import raw_split
     from nmtflex.runs.folder import RunFolder
     from nmtflex.scoring.evaluation import check_parallel
 
     if config.source is None:
         split = chosen_split(config.runs, config.split, note)
-        sources, references = common_split(config.runs, split)
+        _, sources, references = raw_split(config.runs, split)
         name = str(split_files(RunFolder(config.runs[0]).raw, split)[1])
         facts: dict[str, Any] = {"split": split}
         return _Data(split, sources, [(name, references)], facts, _gold(config, len(sources)))

@@ -9,7 +9,6 @@ import torch
 
 from nmtflex.bench.decoding import (
     Report,
-    RunsTask,
     Subject,
     Times,
     clock_rounds,
@@ -23,6 +22,7 @@ from nmtflex.comparison.plan import Candidate
 from nmtflex.config import BenchConfig
 from nmtflex.decoding.opening import open_translator
 from nmtflex.evaluation.run_scores import chosen_split
+from nmtflex.evaluation.runs import raw_split
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.text.vocabulary import UNK_ID
 
@@ -46,8 +46,8 @@ def measure(
     split = chosen_split(paths, config.split, report)
     opened = [open_translator(one.path, *one.decoding) for one in candidates.values()]
     decoding = next(iter(candidates.values())).decoding
-    wanted = RunsTask(split, config.sentences, config.repeats, decoding)
-    subjects = subjects_of(paths, list(candidates), opened, wanted)
+    data = raw_split(paths, split).first(config.sentences)
+    subjects = subjects_of(paths, list(candidates), opened, data)
     counts = []
     for one in subjects:
         report(f"{one.name}: counting over {len(one.sources):,} sentences of {split}")

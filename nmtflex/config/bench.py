@@ -19,6 +19,7 @@ LENGTHS = "100,300,1000,3000,10000"
 GROWTH_LENGTHS = "10,100,500,1000,2000"
 BACKBONE = "recurrent+bahdanau"
 MECHANISMS = ",".join(one.kind for one in (FlexibleConfig, GlobalConfig, MemoryConfig))
+OF_RUNS = ("split", "source", "reference", "sentences")
 OF_SYNTHETIC = ("lengths", "steps", "words", "backbones", "mechanisms", "growth")
 
 
@@ -29,18 +30,29 @@ class BenchConfig(Config):
     runs: Annotated[
         list[Path],
         Opt(
-            "Run folders with the same data; the others are compared with the first. Give a run "
-            "twice to see the noise.",
+            "Run folders, with the same data unless --source is given; the others are compared "
+            "with the first. Give a run twice to see the noise.",
             argument=True,
             replaces=("kernels", "synthetic", *OF_SYNTHETIC),
         ),
     ] = dataclasses.field(default_factory=list)
     split: Annotated[
-        str | None, Opt("Split of the runs' own data: valid or test (default test).")
+        str | None,
+        Opt(
+            "Split of the runs' own data: valid or test (default test).",
+            replaces=("source", "reference"),
+        ),
     ] = None
-    sentences: Annotated[
-        int | None, Opt("Use only the first N sentences of the split (default all).", ge=1)
+    source: Annotated[
+        Path | None,
+        Opt("File to decode instead of a split (needs --reference).", replaces=("split",)),
     ] = None
+    reference: Annotated[
+        Path | None, Opt("References of --source, one per line.", replaces=("split",))
+    ] = None
+    sentences: Annotated[int | None, Opt("Use only the first N sentences (default all).", ge=1)] = (
+        None
+    )
     repeats: Annotated[
         int,
         Opt(
@@ -59,7 +71,7 @@ class BenchConfig(Config):
             "window, over 0.4 S positions. Training, forward and backward: reference; fused; "
             "apart, with the gradient of the source computed at each step; forward alone.",
             flag="--kernels",
-            replaces=("runs", "split", "sentences", "synthetic", "output", *OF_SYNTHETIC),
+            replaces=("runs", *OF_RUNS, "synthetic", "output", *OF_SYNTHETIC),
         ),
     ] = False
     synthetic: Annotated[
@@ -72,7 +84,7 @@ class BenchConfig(Config):
             "once; global attention; memory attention with K = 64. "
             "Every length uses the batch size that translate would use at the longest.",
             flag="--synthetic",
-            replaces=("runs", "split", "sentences", "kernels"),
+            replaces=("runs", *OF_RUNS, "kernels"),
         ),
     ] = False
     lengths: Annotated[
@@ -176,12 +188,22 @@ class BenchConfig(Config):
             return [f"--{instead[0]} does not use a run; remove {self.runs[0]}"]
         idle: dict[str, str] = {}
         if instead:
-            idle |= dict.fromkeys(("split", "sentences"), f"applies to runs, not to --{instead[0]}")
+            idle |= dict.fromkeys(OF_RUNS, f"applies to runs, not to --{instead[0]}")
         if not self.synthetic:
             idle |= dict.fromkeys(OF_SYNTHETIC, "has no effect without --synthetic")
+        if self.runs:
+            idle |= self._without_files()
         if instead and not self.growth:
             idle["output"] = "has no effect without runs or --growth"
         return self._faults_of_synthetic() + self.given(idle)
+
+    def _without_files(self) -> dict[str, str]:
+        """Return why ``--source``, ``--reference`` or ``--split`` has no effect, by name."""
+        if self.source is None:
+            return {"reference": "needs --source FILE to decode"}
+        if self.reference is None:
+            return {"source": "needs --reference FILE"}
+        return {"split": "selects the runs' own data, so it cannot be combined with --source"}
 
     def _faults_of_synthetic(self) -> list[str]:
         """Check lengths, steps and models."""

@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nmtflex.config import Decoding, NoneConfig, ShownConfig, ThresholdConfig
+from nmtflex.corpus.readers import read_lines
 from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.errors import OptionError
 from nmtflex.evaluation.run_scores import read_split
-from nmtflex.runs.folder import RunFolder
+from nmtflex.runs.folder import RunFolder, read_run_config
 from nmtflex.runs.limits import run_reuse, run_thresholds, under
+from nmtflex.scoring.evaluation import check_parallel
+
+
+class RawData(NamedTuple):
+    """Raw lines to translate, and their references."""
+
+    name: str  # a split, or a file
+    sources: list[str]
+    references: list[str]
+
+    def first(self, count: int | None) -> RawData:
+        """Return the first pairs; None for all."""
+        return self._replace(sources=self.sources[:count], references=self.references[:count])
 
 
 def open_runs(
@@ -43,14 +57,27 @@ def _under(opened: Opened, tau: float | None, reuse: float, shown: ShownConfig |
     return opened._replace(tau=tau, reuse=reuse, translator=translator)
 
 
-def common_split(paths: Sequence[Path], split: str) -> tuple[list[str], list[str]]:
-    """Read a split that all runs have; return its raw source and target lines.
+def raw_files(source: Path, reference: Path) -> RawData:
+    """Read a source file and its reference.
+
+    Raises:
+        DataError: A file cannot be read, or they differ in length.
+    """
+    sources, references = list(read_lines(source)), list(read_lines(reference))
+    check_parallel((str(source), len(sources)), (str(reference), len(references)))
+    return RawData(str(source), sources, references)
+
+
+def raw_split(paths: Sequence[Path], split: str) -> RawData:
+    """Read a split that all runs have.
 
     Raises:
         OptionError: Their data differ.
-        RunError: A run does not have the split.
+        RunError: A folder is not a run, or does not have the split.
         DataError: The split is empty or damaged.
     """
+    for path in paths:
+        read_run_config(RunFolder(path))
     first = read_split(RunFolder(paths[0]).raw, split)
     for path in paths[1:]:
         for one, other, side in zip(
@@ -71,7 +98,7 @@ def common_split(paths: Sequence[Path], split: str) -> tuple[list[str], list[str
                 f"({len(other):,} lines against {len(one):,}): runs side by side need the same "
                 f"data; take one at a time"
             )
-    return first
+    return RawData(split, *first)
 
 
 def facts_of(opened: Opened, name: str, decoding: Decoding) -> dict[str, str]:

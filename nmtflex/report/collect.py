@@ -25,7 +25,7 @@ from nmtflex.evaluation.run_scores import (
     translate_lines,
     with_model,
 )
-from nmtflex.evaluation.runs import common_split, facts_of, names, open_runs
+from nmtflex.evaluation.runs import facts_of, names, open_runs, raw_split
 from nmtflex.figures.sentence import shown_tokens
 from nmtflex.figures.tradeoff import find_tables, read_points, table_facts
 from nmtflex.report.info import count_parameters
@@ -87,7 +87,7 @@ def collect(
         DataError: A split, a metrics file or a table of a sweep is damaged.
     """
     opened = open_runs(paths, wanted.decoding, wanted.shown)
-    sources, references = common_split(paths, wanted.split)
+    _, sources, references = raw_split(paths, wanted.split)
     shown = min(wanted.sentences, len(sources))
     found = []
     for one, name in zip(opened, names(paths), strict=True):

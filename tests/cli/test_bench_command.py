@@ -85,6 +85,25 @@ def test_json_of_a_run(command_line, tiny_run):
     assert run["peak_memory_bytes"] > 50e6  # of a process that is there for it
 
 
+def test_a_file_in_place_of_a_split(command_line, tiny_run, tmp_path):
+    source, reference = tmp_path / "long.src", tmp_path / "long.tgt"
+    source.write_text("a b c a b\nb\na a\n")
+    reference.write_text("A\nB\nC\n")
+    files = "--source", source, "--reference", reference
+    result = command_line("bench", tiny_run, *files, "--sentences", 2, "--json", *QUICK)
+    assert result.code == 0, result.err
+    assert f"counting over 2 sentences of {source}" in result.err
+    found = json.loads(result.out)
+    assert (found["source"], found["reference"]) == (str(source), str(reference))
+    assert "split" not in found
+    (run,) = found["runs"]
+    assert (run["sentences"], run["cps"]) == (2, (5 + 1) / 2)
+    reference.write_text("A\n")
+    result = command_line("bench", tiny_run, *files, *QUICK)
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert f"{source} has 3 lines, but {reference} has 1" in result.err
+
+
 def test_kernels(command_line, small):
     result = command_line("bench", "--kernels", *QUICK)
     assert result.code == 0, result.err
@@ -248,6 +267,14 @@ def test_json_of_growth(command_line, at_home):
         (["RUN", "--replace-unk"], "--replace-unk has no effect"),
         (["RUN", "--unk", "UNK"], "--unk UNK has no effect"),
         (["RUN", "--tau", "0.5"], "--tau 0.5 ... flexible attention"),
+        (["RUN", "--source", "x"], "--source x needs --reference"),
+        (["RUN", "--reference", "x"], "--reference x needs --source"),
+        (["RUN", "--source", "x", "--reference", "y"], "x: No such file"),
+        (
+            ["RUN", "--split", "valid", "--source", "x", "--reference", "y"],
+            "--split valid ... --source",
+        ),
+        (["--kernels", "--source", "x"], "--source x applies to runs, not to --kernels"),
         (["RUN", "--split", "train"], "has no split 'train'; there is test"),
         (["nowhere"], "nowhere: no such run folder"),
     ],

@@ -55,8 +55,8 @@ RECIPES = {
     ),
     "long_copies.sh": Recipe(
         [],
-        {"generate": 6, "preprocess": 3, "train": 6, "sweep": 2, "eval": 4, "bench": 2},
-        {"generate": 4, "preprocess": 2, "train": 4, "sweep": 1, "eval": 2, "bench": 1},
+        {"generate": 4, "preprocess": 2, "train": 4, "sweep": 1, "eval": 4, "bench": 2},
+        {"generate": 3, "preprocess": 2, "train": 4, "sweep": 1, "eval": 2, "bench": 1},
     ),
     "aspec_en_ja.sh": Recipe(ASPEC, aspec, aspec),
     "aspec_en_ja_char.sh": Recipe(ASPEC, aspec_char, aspec_char),

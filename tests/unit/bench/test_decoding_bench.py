@@ -41,6 +41,7 @@ from nmtflex.config import (
 )
 from nmtflex.decoding.search import Hypothesis
 from nmtflex.errors import DataError, OptionError, RunError
+from nmtflex.evaluation.runs import raw_split
 
 CPU = torch.device("cpu")
 
@@ -174,7 +175,7 @@ def test_counts_are_of_the_sentences_that_are_not_empty(monkeypatch):
 
 def test_all_of_two_runs(make_tiny_run, at_home):
     paths = [make_tiny_run("global", GlobalConfig()), make_tiny_run("flexible", FlexibleConfig())]
-    first, second = bench_runs(paths, RunsTask("test", None, 2, decoding("0.5")))
+    first, second = bench_runs(paths, RunsTask(raw_split(paths, "test"), 2, decoding("0.5")))
     assert [first.subject.name, second.subject.name] == ["global", "flexible"]
     assert first.counts.sentences == second.counts.sentences == 2
     assert first.counts.cps == pytest.approx((3 + 4) / 2)
@@ -196,7 +197,7 @@ def test_all_of_two_runs(make_tiny_run, at_home):
 
 def test_the_first_sentences(make_tiny_run, at_home):
     run = make_tiny_run("a", GlobalConfig())
-    (found,) = bench_runs([run], RunsTask("test", 2, 1, decoding()))
+    (found,) = bench_runs([run], RunsTask(raw_split([run], "test").first(2), 1, decoding()))
     assert [len(ids) for ids in found.subject.sources] == [3, 0]
     assert (found.counts.sentences, found.counts.cps) == (1, 3.0)
     assert found.to_dict()["tau"] is None
@@ -204,7 +205,7 @@ def test_the_first_sentences(make_tiny_run, at_home):
 
 def test_infinity_is_a_word_in_json(make_tiny_run, at_home):
     run = make_tiny_run("a", FlexibleConfig())
-    (found,) = bench_runs([run], RunsTask("test", 1, 1, decoding("inf")))
+    (found,) = bench_runs([run], RunsTask(raw_split([run], "test").first(1), 1, decoding("inf")))
     assert found.to_dict()["tau"] == "inf"
 
 
@@ -212,16 +213,16 @@ def test_runs_of_other_data(make_tiny_run):
     paths = [make_tiny_run("a", GlobalConfig()), make_tiny_run("b", GlobalConfig())]
     (paths[1] / "raw" / "test.source.txt").write_text("a\n\nb\n")
     with pytest.raises(OptionError, match=f"{paths[1]} has other test data than {paths[0]}"):
-        bench_runs(paths, RunsTask("test", None, 1, decoding()))
+        raw_split(paths, "test")
 
 
 def test_a_split_of_empty_lines_and_none(make_tiny_run):
     run = make_tiny_run("a", GlobalConfig())
     (run / "raw" / "test.source.txt").write_text("\n \n\n")
     with pytest.raises(DataError, match=f"{run}: no sentence of test has words"):
-        bench_runs([run], RunsTask("test", None, 1, decoding()))
+        bench_runs([run], RunsTask(raw_split([run], "test"), 1, decoding()))
     with pytest.raises(RunError, match="no split 'valid'"):
-        bench_runs([run], RunsTask("valid", None, 1, decoding()))
+        raw_split([run], "valid")
 
 
 def test_a_process_of_its_own():
