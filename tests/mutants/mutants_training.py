@@ -150,7 +150,7 @@ TRAINING = [
     ),
     Mutant(
         "nmtflex/training/finetune.py",
-        '"beta": 0.1 if has_gate else 0.0',
+        '"beta": 0.1 if base.model.has_gate else 0.0',
         '"beta": 0.0',
         "finetuning does not open the gate unless told",
         "tests/unit/training/test_finetune.py",
