@@ -232,4 +232,18 @@ TRAINING = [
         "links of dropped pairs go to the pairs after them",
         LINKED,
     ),
+    Mutant(
+        "nmtflex/model/inference.py",
+        "copied = copy.deepcopy(model, shared).eval()",
+        "copied = model.eval()",
+        "a validation leaves a model that cannot be trained",
+        "tests/unit/model/test_inference.py",
+    ),
+    Mutant(
+        "nmtflex/training/finetune.py",
+        "remainder=config.remainder)",
+        "remainder=True)",
+        "finetuning cannot turn the remainder off",
+        "tests/unit/training/test_finetune.py",
+    ),
 ]
