@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nmtflex.errors import OptionError, RunError
-from nmtflex.figures.style import canvas, head, legend, legend_label, line_style, look
+from nmtflex.figures.style import (
+    canvas,
+    head,
+    legend,
+    legend_label,
+    line_style,
+    logarithmic,
+    look,
+)
 from nmtflex.runs.metrics import MetricsRow
 
 if TYPE_CHECKING:
@@ -80,7 +88,7 @@ def learning(runs: Named, metrics: Sequence[str], by_time: bool, caption: str) -
             _draw_run(axes, rows, metric, by_time, seconds, run, number)
         values = [y for line in axes.lines for y in line.get_ydata()]
         if metric == "perplexity" and max(values) > STEEP * min(values):
-            _powers(axes)
+            logarithmic(axes, "y")
         axes.set_xlabel(f"time of training and validation ({unit})" if by_time else "updates")
         axes.set_ylabel(METRICS[metric][1])
         axes.grid(alpha=0.3)
@@ -90,16 +98,6 @@ def learning(runs: Named, metrics: Sequence[str], by_time: bool, caption: str) -
     what = f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
     head(figure, f"Learning curves: {what} by {'time' if by_time else 'updates'}", caption)
     return figure
-
-
-def _powers(axes: Axes) -> None:
-    """Make an axis logarithmic, with plain numbers."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _draw_run(

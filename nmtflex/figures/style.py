@@ -118,9 +118,23 @@ def scale(axes: Axes, values: Sequence[float], few: float) -> None:
         few: Times the smallest value, up to which the axis is linear.
     """
     if values and min(values) > 0 and max(values) > few * min(values):
-        axes.set_xscale("log")
+        logarithmic(axes, "x")
     else:
         axes.set_xlim(left=-LEFT * max(values, default=1) if 0 in values else 0)
+
+
+def logarithmic(axes: Axes, axis: Literal["x", "y"]) -> None:
+    """Make an axis logarithmic, with plain numbers at 1, 2 and 5 times the powers of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    if axis == "x":
+        axes.set_xscale("log")
+    else:
+        axes.set_yscale("log")
+    drawn = axes.xaxis if axis == "x" else axes.yaxis
+    drawn.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    drawn.set_major_formatter("{x:,g}")
+    drawn.set_minor_formatter(NullFormatter())  # matplotlib labels them where powers are few
 
 
 def side(count: int, least: float = 0.0) -> float:

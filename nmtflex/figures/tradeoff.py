@@ -23,6 +23,7 @@ from nmtflex.figures.style import (
     legend,
     legend_label,
     line_style,
+    logarithmic,
     look,
 )
 from nmtflex.runs.folder import RunFolder
@@ -187,8 +188,7 @@ def _scale(axes: Axes) -> None:
     """Show curves of long sources as well, and keep noise from filling the figure."""
     computations = np.concatenate([line.get_xdata() for line in axes.lines])
     if 0 < FEW * computations.min() < computations.max():
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
+        logarithmic(axes, "x")
     low, high = axes.get_ylim()
     if (lack := LEAST_SPAN - (high - low)) > 0:
         low -= min(lack / 2, max(low, 0))

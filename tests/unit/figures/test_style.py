@@ -15,6 +15,7 @@ from nmtflex.figures.style import (  # noqa: E402
     legend,
     legend_label,
     line_style,
+    logarithmic,
     look,
     put_tokens,
     side,
@@ -122,3 +123,26 @@ def test_a_legend_names_each_line_once_whatever_it_is_called(texts):
     assert found.count(" _hidden") + found.count("_hidden") == 1
     assert found.count("$x$ & <b>") == 1
     assert "a long name," in "\n".join(found)
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (2900, 15_000, ["5,000", "10,000"]),
+        (1.5, 220, ["2", "5", "10", "20", "50", "100", "200"]),
+    ],
+)
+def test_a_logarithmic_axis_has_plain_numbers(axis, low, high, expected):
+    """Within a decade too, where matplotlib would label the minor ticks as 3 x 10^3."""
+    with look():
+        figure = canvas(6, 4)
+        axes = figure.add_subplot()
+        axes.plot([low, high], [low, high])
+        logarithmic(axes, axis)
+        figure.draw_without_rendering()
+    drawn = axes.xaxis if axis == "x" else axes.yaxis
+    (least, most) = drawn.get_view_interval()
+    ticks = zip(drawn.get_ticklocs(), drawn.get_ticklabels(), strict=True)
+    assert [label.get_text() for place, label in ticks if least <= place <= most] == expected
+    assert not any(label.get_text() for label in drawn.get_ticklabels(minor=True))
