@@ -126,8 +126,11 @@ def _data(config: BenchConfig) -> tuple[RawData, dict[str, str]]:
     """Read what the runs are to decode; return it, and its facts for JSON."""
     from nmtflex.evaluation.run_scores import chosen_split
     from nmtflex.evaluation.runs import raw_files, raw_split
+    from nmtflex.runs.folder import RunFolder, read_run_config
 
     if config.source is None or config.reference is None:
+        for path in config.runs:  # they are opened later, and another folder has no split either
+            read_run_config(RunFolder(path))
         split = chosen_split(config.runs, config.split, note)
         return raw_split(config.runs, split).first(config.sentences), {"split": split}
     facts = {"source": str(config.source), "reference": str(config.reference)}

@@ -50,9 +50,10 @@ class BenchConfig(Config):
     reference: Annotated[
         Path | None, Opt("References of --source, one per line.", replaces=("split",))
     ] = None
-    sentences: Annotated[int | None, Opt("Use only the first N sentences (default all).", ge=1)] = (
-        None
-    )
+    sentences: Annotated[
+        int | None,
+        Opt("Use only the first N sentences (default all).", ge=1),
+    ] = None
     repeats: Annotated[
         int,
         Opt(

@@ -12,7 +12,7 @@ from nmtflex.corpus.readers import read_lines
 from nmtflex.decoding.opening import Opened, open_translator
 from nmtflex.errors import OptionError
 from nmtflex.evaluation.run_scores import read_split
-from nmtflex.runs.folder import RunFolder, read_run_config
+from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.limits import run_reuse, run_thresholds, under
 from nmtflex.scoring.evaluation import check_parallel
 
@@ -73,11 +73,9 @@ def raw_split(paths: Sequence[Path], split: str) -> RawData:
 
     Raises:
         OptionError: Their data differ.
-        RunError: A folder is not a run, or does not have the split.
+        RunError: A run does not have the split.
         DataError: The split is empty or damaged.
     """
-    for path in paths:
-        read_run_config(RunFolder(path))
     first = read_split(RunFolder(paths[0]).raw, split)
     for path in paths[1:]:
         for one, other, side in zip(

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nmtflex.bench.growth import Growth
-from nmtflex.figures.style import GREY, canvas, head, legend, legend_label, line_style, look
+from nmtflex.figures.style import (
+    GREY,
+    canvas,
+    head,
+    legend,
+    legend_label,
+    line_style,
+    logarithmic,
+    look,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +49,7 @@ def growth(measured: Sequence[Growth], caption: str) -> Figure:
 
 def _panel(axes: Axes, lines: Sequence[Growth]) -> None:
     """Draw one quantity, and what is proportional to the length."""
-    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+    from matplotlib.ticker import EngFormatter, NullLocator
 
     thousands = EngFormatter(sep="")
 
@@ -48,14 +57,13 @@ def _panel(axes: Axes, lines: Sequence[Growth]) -> None:
         label = legend_label(f"{one.backbone}, {one.attention}")
         axes.plot(one.lengths, one.values, **line_style(number), label=label)
     axes.set_xscale("log")
-    axes.set_yscale("log")
+    logarithmic(axes, "y")
     axes.autoscale(False)  # the guide may leave the panel
     lengths = lines[0].lengths
     lowest = min(line.values[0] for line in lines)
     guide = [lowest * length / lengths[0] for length in lengths]
     axes.plot(lengths, guide, color=GREY, linestyle=":", label="proportional to t")
     axes.set_xticks(lengths, [f"{length:,}" for length in lengths])
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(lambda y, _: thousands(y) if y >= 1000 else f"{y:g}")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_locator(NullLocator())

@@ -127,10 +127,7 @@ def logarithmic(axes: Axes, axis: Literal["x", "y"]) -> None:
     """Make an axis logarithmic, with plain numbers at 1, 2 and 5 times the powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    if axis == "x":
-        axes.set_xscale("log")
-    else:
-        axes.set_yscale("log")
+    axes.set(**{f"{axis}scale": "log"})
     drawn = axes.xaxis if axis == "x" else axes.yaxis
     drawn.set_major_locator(LogLocator(subs=(1, 2, 5)))
     drawn.set_major_formatter("{x:,g}")

@@ -83,9 +83,7 @@ def test_training_may_leave_out_what_decoding_does(finetune, bases, tmp_path):
     assert first[0]["cps"] == first[1]["cps"]
 
 
-def test_a_remainder_costs_one_score_where_something_is_left_out(
-    finetune, command_line, bases, tmp_path
-):
+def test_a_remainder_costs_one_score_where_something_is_left_out(finetune, bases, tmp_path):
     """Before the first update both have the same weights, and under tau 0 all is left out."""
     first = {}
     for options in ([], ["--remainder"]):
