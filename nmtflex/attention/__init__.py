@@ -17,7 +17,7 @@ from nmtflex.attention.base import (
 )
 from nmtflex.attention.flexible import FlexibleAttention
 from nmtflex.attention.global_ import GlobalAttention
-from nmtflex.attention.heads import Heads, shown
+from nmtflex.attention.heads import Heads
 from nmtflex.attention.local_m import LocalMAttention
 from nmtflex.attention.local_p import LocalPAttention
 from nmtflex.attention.memory import MemoryAttention
@@ -49,5 +49,4 @@ __all__ = [
     "State",
     "Trace",
     "build_attention",
-    "shown",
 ]

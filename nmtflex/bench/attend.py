@@ -53,10 +53,6 @@ class KernelTimes(NamedTuple):
         """Return the median of the rounds."""
         return statistics.median(self.milliseconds[way])
 
-    def least(self, way: str) -> float:
-        """Return the shortest round, the one disturbed least."""
-        return min(self.milliseconds[way])
-
 
 def bench_decoding(
     cases: tuple[Case, ...] = DECODING,

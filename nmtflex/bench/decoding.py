@@ -30,7 +30,7 @@ import nmtflex
 from nmtflex.bench.stopwatch import Stopwatch
 from nmtflex.config import Decoding, ThresholdConfig
 from nmtflex.decoding.ensemble import Ids
-from nmtflex.decoding.opening import Opened, open_translator
+from nmtflex.decoding.opening import Opened, open_ensemble
 from nmtflex.decoding.tally import Tally
 from nmtflex.decoding.translator import WARM_UP
 from nmtflex.errors import DataError
@@ -280,7 +280,7 @@ def _task(subject: Subject, decoding: Decoding) -> tuple[Path, list[Ids], Decodi
 
 def _peak_of(path: Path, sources: list[Ids], decoding: Decoding) -> int:
     """Decode once in a fresh process, and return its peak memory in bytes."""
-    opened = open_translator(path, *decoding)
+    opened = open_ensemble([path], *decoding)
     opened.translator.translate_ids(sources, count=1)
     return peak_memory(opened.run.model.device)
 

@@ -154,7 +154,6 @@ class SyntheticSubject:
 
     def __init__(self, model: Seq2Seq, wanted: SyntheticTask, length: int) -> None:
         steps = wanted.steps_at(length)
-        self.length = length
         self.paced = Paced(model, steps, wanted.tau)
         self._sources: list[Ids] = wanted.draw(length).tolist()
         self._search = SearchConfig(beam=wanted.beam, max_length=steps - 1)

@@ -30,7 +30,7 @@ def sweep(
     Needs flexible attention. --within marks the smallest threshold that loses at most that much
     BLEU compared with no threshold: choose it with --split valid, then use it on the test data.
     """
-    from nmtflex.decoding.opening import open_translator
+    from nmtflex.decoding.opening import open_ensemble
     from nmtflex.evaluation.run_scores import chosen_split, read_split
     from nmtflex.evaluation.sweep import smallest_within
     from nmtflex.evaluation.sweep import sweep as sweep_thresholds
@@ -46,7 +46,7 @@ def sweep(
     elif not base.parent.is_dir():
         raise OptionError(f"--output {base}: there is no folder {base.parent}")
     check_writable(base.with_name(f"{base.name}.csv"), "--output")
-    opened = open_translator(config.run, search, ThresholdConfig(), batch, device)
+    opened = open_ensemble([config.run], search, ThresholdConfig(), batch, device)
     if not opened.run.model.gated:
         raise OptionError(
             f"sweep needs flexible attention, but {config.run} has "

@@ -23,7 +23,7 @@ def warm_up(device: DeviceConfig) -> None:
 
     NOTICE_OF_COMPILING.tell = lambda _: None  # this command reports it itself
     begin = time.monotonic()
-    steps = warm_up_steps(device)
+    steps = list(warm_up_steps(device))
     hidden = not stderr.is_terminal
     for step in track(steps, "compiling", console=stderr, transient=True, disable=hidden):
         step.run()

@@ -20,7 +20,7 @@ from nmtflex.bench.decoding import (
 from nmtflex.bench.random_model import bytes_in
 from nmtflex.comparison.plan import Candidate
 from nmtflex.config import BenchConfig
-from nmtflex.decoding.opening import open_translator
+from nmtflex.decoding.opening import open_ensemble
 from nmtflex.evaluation.run_scores import chosen_split
 from nmtflex.evaluation.runs import raw_split
 from nmtflex.model.seq2seq import Seq2Seq
@@ -44,7 +44,7 @@ def measure(
     """
     paths = [one.path for one in candidates.values()]
     split = chosen_split(paths, config.split, report)
-    opened = [open_translator(one.path, *one.decoding) for one in candidates.values()]
+    opened = [open_ensemble([one.path], *one.decoding) for one in candidates.values()]
     decoding = next(iter(candidates.values())).decoding
     data = raw_split(paths, split).first(config.sentences)
     subjects = subjects_of(paths, list(candidates), opened, data)

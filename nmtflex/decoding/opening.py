@@ -99,18 +99,6 @@ class Opened(NamedTuple):
     models: Sequence[Seq2Seq] = ()  # of all runs
 
 
-def open_translator(
-    path: Path,
-    search: SearchConfig,
-    threshold: ThresholdConfig,
-    batch: BatchConfig,
-    device: DeviceConfig,
-    shown: ShownConfig | None = None,
-) -> Opened:
-    """Open one run; see ``open_ensemble``."""
-    return open_ensemble([path], search, threshold, batch, device, shown)
-
-
 def open_ensemble(
     paths: Sequence[Path],
     search: SearchConfig,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from nmtflex.config import Decoding, NoneConfig, ShownConfig, ThresholdConfig
 from nmtflex.corpus.readers import read_lines
-from nmtflex.decoding.opening import Opened, open_translator
+from nmtflex.decoding.opening import Opened, open_ensemble
 from nmtflex.errors import OptionError
 from nmtflex.evaluation.run_scores import read_split
 from nmtflex.runs.folder import RunFolder
@@ -45,7 +45,7 @@ def open_runs(
     """
     threshold = decoding.threshold
     without = decoding._replace(threshold=ThresholdConfig())
-    found = [open_translator(path, *without) for path in paths]
+    found = [open_ensemble([path], *without) for path in paths]
     runs = [opened.run for opened in found]
     taus, reuse = run_thresholds(runs, threshold.tau), run_reuse(runs, threshold.reuse_below)
     return [_under(*each, shown) for each in zip(found, taus, reuse, strict=True)]

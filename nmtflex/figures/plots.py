@@ -25,7 +25,7 @@ from nmtflex.config import (
     ShownConfig,
     TradeOffFigure,
 )
-from nmtflex.decoding.opening import Opened, open_translator
+from nmtflex.decoding.opening import Opened, open_ensemble
 from nmtflex.decoding.traces import Numbers
 from nmtflex.errors import OptionError, RunError
 from nmtflex.evaluation.run_scores import chosen_split, read_split
@@ -95,7 +95,7 @@ def _sentence(
     shown: ShownConfig | None,
 ) -> tuple[str, Figure]:
     """Translate a sentence with a run, and draw its attention."""
-    opened = open_translator(path, *decoding, shown)
+    opened = open_ensemble([path], *decoding, shown)
     line, where = _line(opened, kind, report)
     looked = look_at(opened.translator, line)
     mechanism = opened.run.model_config.attention

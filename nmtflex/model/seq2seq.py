@@ -71,11 +71,6 @@ class Seq2Seq(nn.Module):
         return self.target_embedding.weight.device
 
     @property
-    def source_size(self) -> int:
-        """Entries of the source vocabulary."""
-        return self.encoder.embedding.num_embeddings
-
-    @property
     def target_size(self) -> int:
         """Entries of the target vocabulary, V."""
         return self.target_embedding.num_embeddings
@@ -164,7 +159,7 @@ class Seq2Seq(nn.Module):
         only: Tensor | None = None,
         also: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return the most probable words of a step's output; see ``nmtflex.ops.vocabulary.words``.
+        """Return a step's most probable words; see ``nmtflex.ops.vocabulary.best_words``.
 
         Args:
             output: [N, O] from ``step``.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
@@ -14,7 +13,6 @@ from typing import Any
 from nmtflex.errors import RunError
 from nmtflex.serving.messages import LENGTH, packed
 
-LOG = logging.getLogger("nmtflex.serving")
 PATIENCE = 10.0  # seconds that a process has to end by itself
 
 
@@ -38,11 +36,6 @@ class Worker:
     def alive(self) -> bool:
         """Whether the process runs, and has opened its runs."""
         return self._ready and self._process is not None and self._process.returncode is None
-
-    @property
-    def number(self) -> int | None:
-        """The number of the process."""
-        return self._process.pid if self._process else None
 
     async def start(self) -> list[dict[str, Any]]:
         """Start the process; return what it says about each of its models.

@@ -15,7 +15,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from nmtflex.serving.pool import Pool, Worker, WorkerLost
@@ -57,7 +57,6 @@ class Waiting:
     work: Work
     text: str
     answer: asyncio.Future[Any]
-    since: float = field(default_factory=time.monotonic)
     lost: int = 0  # workers that ended while they translated it
 
 

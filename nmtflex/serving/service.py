@@ -28,7 +28,6 @@ class Model:
     runs: Sequence[Path]
     pair: Pair
     splitter: TextSplitter
-    aligned: bool = False  # whether it has weights over source positions
     gated: bool = False  # whether it has flexible attention, which takes a threshold
     tau: float | None = None  # that threshold, if one was given
     scored: bool = False  # whether it has been calibrated to score words

@@ -71,7 +71,6 @@ def _open(setup: dict[str, Any]) -> list[Opened]:
 def _about(opened: Opened) -> dict[str, Any]:
     """Return what the server must know about a model; see ``service.Model``."""
     return {
-        "aligned": opened.translator.aligned,
         "gated": opened.run.model.gated,
         "tau": finite(opened.tau),
         "scored": _scored(opened.translator),

@@ -68,12 +68,8 @@ class WarmUpStep(NamedTuple):
     run: Callable[[], None]
 
 
-def warm_up_steps(device: DeviceConfig) -> list[WarmUpStep]:
-    """Return the work in parts: training and translation of each mechanism, and 8-bit products."""
-    return list(_steps(device))
-
-
-def _steps(device: DeviceConfig) -> Iterator[WarmUpStep]:
+def warm_up_steps(device: DeviceConfig) -> Iterator[WarmUpStep]:
+    """Yield the work in parts: training and translation of each mechanism, and 8-bit products."""
     for attention in MECHANISMS:
         name = f"{attention.kind}, {attention.score}" if hasattr(attention, "score") else None
         for what, run in (("training", _train), ("translation", _translate)):

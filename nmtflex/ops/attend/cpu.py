@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from nmtflex.ops.arrays import Arriving, Inputs, Leaving, Whole
 from nmtflex.ops.attend import loops, reference, windows
 from nmtflex.ops.attend.cpu_gather import gradients
-from nmtflex.ops.attend.gather import Gather, Note, find_gather, given, note
+from nmtflex.ops.attend.function import Attend, Loops, Operands
+from nmtflex.ops.attend.gather import Gather, find_gather
 from nmtflex.ops.attend.operation import Attended, Damping, Penalty, Source, Window, whole_sentences
 from nmtflex.ops.tensors import precise
 from nmtflex.ops.threads import run, threads_for
@@ -36,18 +36,6 @@ class Layout(NamedTuple):
     shares: Whole  # hypotheses of each thread, [threads + 1]
     penalty_spread: float  # 2 sigma^2 of the penalty
     damping_spread: float  # 2 sigma^2 of the damping
-
-
-class Operands(NamedTuple):
-    """The tensors that have a gradient, in one format and contiguous."""
-
-    query: Tensor  # [N, A]
-    v: Tensor | None  # [A]
-    keys: Tensor  # [B, S, A]
-    values: Tensor  # [B, S, H]
-    gate: Tensor | None  # [N], of the penalty
-    focus: Tensor | None  # [N], of the penalty
-    centre: Tensor | None  # [N], of the damping
 
 
 def make_source(keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
@@ -78,7 +66,7 @@ def attend(
     operands = Operands(*alike)
     _check_shapes(operands, layout)
     if torch.is_grad_enabled():
-        context, new_focus, log_sum, weights = _Attend.apply(layout, gather, *operands)  # type: ignore[no-untyped-call]
+        context, new_focus, log_sum, weights = Attend.apply(LOOPS, layout, gather, *operands)  # type: ignore[no-untyped-call]
     else:
         context, new_focus, log_sum, weights, _ = _forward(layout, operands)
     if not trace:
@@ -170,70 +158,27 @@ def _forward(layout: Layout, operands: Operands) -> tuple[Tensor, ...]:
     return tuple(map(torch.from_numpy, (context, focus, log_sum, weights, plain)))
 
 
-class _Attend(torch.autograd.Function):
-    """The loops, forward and backward."""
+def _backward(
+    layout: Layout, operands: Operands, plain: Tensor, arriving: tuple[Tensor, ...]
+) -> tuple[Tensor, Operands]:
+    """Return the gradients of the scores and of the operands; see ``Loops``."""
+    query, _, keys, values, *_ = operands
+    scores, of_query, of_v = (torch.empty_like(like) for like in (plain, query, query))
+    of_gate, of_focus, of_centre = plain.new_empty(3, len(query)).unbind(0)
+    leaving = (scores, of_query, of_v, of_gate, of_focus, of_centre)
+    run(
+        loops.backward_queries,
+        len(layout.shares) - 1,
+        _inputs(layout, operands),
+        layout.shares,
+        plain.numpy(),
+        Arriving(*(part.numpy() for part in arriving)),
+        Leaving(*(part.numpy() for part in leaving)),
+    )
+    return scores, Operands(of_query, of_v, keys, values, of_gate, of_focus, of_centre)
 
-    @staticmethod
-    def forward(ctx: Any, layout: Layout, gather: Any, *tensors: Any) -> tuple[Tensor, ...]:
-        """Attend; ``tensors`` are ``Operands``.
 
-        Returns:
-            Context [N, H], focus [N], log_sum [N], and the weights [N, W], which have no gradient.
-        """
-        operands = Operands(*tensors)
-        context, focus, log_sum, weights, plain = _forward(layout, operands)
-        ctx.layout, ctx.gather = layout, gather
-        ctx.save_for_backward(plain, weights, *operands)
-        ctx.mark_non_differentiable(weights)
-        ctx.set_materialize_grads(False)
-        return context, focus, log_sum, weights
-
-    @staticmethod
-    @once_differentiable
-    def backward(
-        ctx: Any,
-        grad_context: Tensor | None,
-        grad_focus: Tensor | None,
-        grad_log_sum: Tensor | None,
-        _: None,
-    ) -> tuple[Any, ...]:
-        """Return the gradients of the operands; ``gather`` makes those of keys and values."""
-        layout = ctx.layout
-        plain, weights, *tensors = ctx.saved_tensors
-        operands = Operands(*tensors)
-        query, v, keys, values, gate, focus, centre = operands
-        grad_context = given(grad_context, plain.new_zeros(len(query), values.shape[2]))
-        nothing = plain.new_zeros(len(query))
-        arriving = grad_context, given(grad_focus, nothing), given(grad_log_sum, nothing)
-        scores, of_query, of_v = (torch.empty_like(like) for like in (plain, query, query))
-        of_gate, of_focus, of_centre = plain.new_empty(3, len(query)).unbind(0)
-        leaving = (scores, of_query, of_v, of_gate, of_focus, of_centre)
-        run(
-            loops.backward_queries,
-            len(layout.shares) - 1,
-            _inputs(layout, operands),
-            layout.shares,
-            plain.numpy(),
-            Arriving(*(part.numpy() for part in arriving)),
-            Leaving(*(part.numpy() for part in leaving)),
-        )
-        step = Note(query, v, layout.rows, layout.start, layout.stop, weights, scores, grad_context)
-        of_keys = of_values = None
-        if ctx.gather is not None:
-            note(ctx.gather, step)
-        elif keys.requires_grad or values.requires_grad:
-            of_keys, of_values = gradients([step], keys, values)
-        return (
-            None,
-            None,
-            of_query,
-            None if v is None else of_v.sum(0),
-            of_keys,
-            of_values,
-            None if gate is None else of_gate,
-            None if focus is None else of_focus,
-            None if centre is None else of_centre,
-        )
+LOOPS = Loops(_forward, _backward, gradients)
 
 
 def window_below(tau: float, penalty: Penalty, lengths: Tensor) -> Window:

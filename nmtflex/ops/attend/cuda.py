@@ -16,16 +16,16 @@ of the longest window.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from nmtflex.ops.attend import reference, triton_backward
 from nmtflex.ops.attend import triton_loops as kernels
 from nmtflex.ops.attend.cuda_gather import gradients
-from nmtflex.ops.attend.gather import Gather, Note, find_gather, given, note
+from nmtflex.ops.attend.function import Attend, Loops, Operands
+from nmtflex.ops.attend.gather import Gather, find_gather
 from nmtflex.ops.attend.operation import Attended, Damping, Penalty, Source, Window, whole_sentences
 from nmtflex.ops.attend.reference import window_below
 from nmtflex.ops.launch import PART, POSITIONS, UNITS, blocks, launching
@@ -48,18 +48,6 @@ class Layout(NamedTuple):
     def place(self) -> tuple[Tensor, Tensor, Tensor]:
         """Which sentence each hypothesis reads, and which positions."""
         return self.rows, self.start, self.stop
-
-
-class Operands(NamedTuple):
-    """The tensors that have a gradient, each contiguous."""
-
-    query: Tensor  # [N, A]
-    v: Tensor | None  # [A]
-    keys: Tensor  # [B, S, A]
-    values: Tensor  # [B, S, H]
-    gate: Tensor | None  # [N], of the penalty
-    focus: Tensor | None  # [N], of the penalty
-    centre: Tensor | None  # [N], of the damping
 
 
 def make_source(keys: Tensor, values: Tensor, lengths: Tensor) -> Source:
@@ -98,7 +86,7 @@ def attend(
         None if part is None else part.to(form).contiguous()
         for part, form in zip(parts, forms, strict=True)
     )
-    context, new_focus, log_sum, weights = _Attend.apply(layout, gather, *alike)  # type: ignore[no-untyped-call]
+    context, new_focus, log_sum, weights = Attend.apply(LOOPS, layout, gather, *alike)  # type: ignore[no-untyped-call]
     return Attended(context, new_focus, weights if trace else None, log_sum)
 
 
@@ -153,7 +141,7 @@ def _whole(layout: Layout, added: Tensor, length: int, dtype: torch.dtype) -> Te
 
 
 def _backward(
-    layout: Layout, operands: Operands, plain: Tensor, arriving: tuple[Tensor, Tensor, Tensor]
+    layout: Layout, operands: Operands, plain: Tensor, arriving: tuple[Tensor, ...]
 ) -> tuple[Tensor, Operands]:
     """Return the gradients of the scores [N, S], and of what each hypothesis has for itself.
 
@@ -193,57 +181,4 @@ def _backward(
     )
 
 
-class _Attend(torch.autograd.Function):
-    """The kernels, forward and backward."""
-
-    @staticmethod
-    def forward(ctx: Any, layout: Layout, gather: Any, *tensors: Any) -> tuple[Tensor, ...]:
-        """Attend; ``tensors`` are ``Operands``.
-
-        Returns:
-            Context [N, H], focus [N], log_sum [N], and the weights [N, S], which have no gradient.
-        """
-        operands = Operands(*tensors)
-        context, focus, log_sum, weights, plain = _forward(layout, operands)
-        ctx.layout, ctx.gather = layout, gather
-        ctx.save_for_backward(plain, weights, *operands)
-        ctx.mark_non_differentiable(weights)
-        ctx.set_materialize_grads(False)
-        return context, focus, log_sum, weights
-
-    @staticmethod
-    @once_differentiable
-    def backward(
-        ctx: Any,
-        grad_context: Tensor | None,
-        grad_focus: Tensor | None,
-        grad_log_sum: Tensor | None,
-        _: None,
-    ) -> tuple[Any, ...]:
-        """Return the gradients of the operands; ``gather`` makes those of keys and values."""
-        layout = ctx.layout
-        plain, weights, *tensors = ctx.saved_tensors
-        operands = Operands(*tensors)
-        query, v, keys, values = operands[:4]
-        grad_context = given(grad_context, values.new_zeros(len(query), values.shape[2]))
-        nothing = plain.new_zeros(len(query))
-        arriving = grad_context, given(grad_focus, nothing), given(grad_log_sum, nothing)
-        scores, found = _backward(layout, operands, plain, arriving)
-        step = Note(query, v, layout.rows, layout.start, layout.stop, weights, scores, grad_context)
-        of_keys = of_values = None
-        if ctx.gather is not None:
-            note(ctx.gather, step)
-        elif keys.requires_grad or values.requires_grad:
-            of_keys, of_values = gradients([step], keys, values)
-            of_keys, of_values = of_keys.to(keys.dtype), of_values.to(values.dtype)
-        return (
-            None,
-            None,
-            found.query.to(query.dtype),
-            None if found.v is None else found.v.sum(0),
-            of_keys,
-            of_values,
-            found.gate,
-            found.focus,
-            found.centre,
-        )
+LOOPS = Loops(_forward, _backward, gradients)

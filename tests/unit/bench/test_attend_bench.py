@@ -13,13 +13,13 @@ def test_decoding():
     (row,) = bench_decoding((Case(5, 8, sentences=2, beam=3),), seconds=0)
     assert list(row.milliseconds) == ["expand", "reference", "fused", "penalty", "window"]
     assert all(len(times) >= 3 for times in row.milliseconds.values())
-    assert 0 < row.least("fused") <= row.median("fused")
+    assert 0 < min(row.milliseconds["fused"]) <= row.median("fused")
 
 
 def test_training():
     (row,) = bench_training((Case(5, 8, sentences=2, beam=1, steps=2),), seconds=0)
     assert list(row.milliseconds) == ["reference", "fused", "apart", "forward"]
-    assert row.least("forward") > 0
+    assert min(row.milliseconds["forward"]) > 0
 
 
 def test_every_clock_waits_for_the_device_that_it_measures(monkeypatch):

@@ -20,7 +20,7 @@ from nmtflex.config import (
     SearchConfig,
     ThresholdConfig,
 )
-from nmtflex.decoding.opening import open_translator
+from nmtflex.decoding.opening import open_ensemble
 from nmtflex.errors import OptionError
 from nmtflex.model.build import build_model
 
@@ -71,7 +71,7 @@ def test_each_entry_decodes_under_its_own_threshold(make_tiny_run):
     found = measure(candidates, BenchConfig(runs=[run], repeats=3), said.append)
     assert list(found["entries"]) == ["all", "few", "none"]
     for name, entry in found["entries"].items():
-        opened = open_translator(*[candidates[name].path, *candidates[name].decoding])
+        opened = open_ensemble([candidates[name].path], *candidates[name].decoding)
         ids = [opened.translator.pipeline.source.encode(line) for line in ("a b c", "c a b b")]
         best = opened.translator.translate_ids(ids, count=1)
         assert entry["target_tokens"] == sum(len(one[0].ids) + 1 for one in best)
