@@ -35,6 +35,25 @@ def test_ends_of_sentences(language, text, count):
     assert len(list(sentences(text, language))) == count
 
 
+@pytest.mark.parametrize(
+    "whole",
+    [
+        ["i came . ", "he left .  ", "did he ? ", "yes ! ! ", "no"],
+        ["he said &quot; i came . &quot; ", "she left . ", "&quot; why ? &quot; ", "he asked ."],
+        ["( he came . ) ", "« who ? » ", "»so !« war es . ", "er ging ."],
+        [' " a . " ', '" b . " ', "c"],
+        ["er kam um 3.30 uhr mit dr. müller , z.b. ... am abend . . . ", "dann ging er ."],
+    ],
+)
+def test_tokenized_text_needs_no_capital_letters(whole):
+    assert list(sentences("".join(whole), "de")) == whole
+
+
+def test_running_text_may_have_spaces_before_its_marks():
+    text = "« Quoi ? » dit-il, et voilà ! pas plus."  # French
+    assert len(list(sentences(text, "fr"))) == 1
+
+
 def test_white_space_stays_with_the_sentence_before():
     assert list(sentences("Hello there.\u3000 次です。\r", "en")) == [
         "Hello there.\u3000 ",
