@@ -55,22 +55,30 @@ samples() {
 samples paragraphs.prepared tens paragraphs --concat 15
 samples documents.prepared pages documents --concat 100 --concat-length 2000
 
-# by_sentence NAME RUN OPTION...: scores of sentences translated one by one, then joined.
-by_sentence() {
-  step --stdin "$OUT/sentences.de" --stdout "$OUT/$1.sentences.en" translate "$OUT/$2" --beam 5 \
-    "${@:3}"
-  joined "$OUT/$1.sentences.en" 10 "$OUT/$1.joined.en"
-  step --stdout "$OUT/$1.json" eval --hypothesis "$OUT/$1.joined.en" \
-    --reference "$OUT/paragraphs.en" --tokenize none --ribes --json
+# translation NAME SOURCE OPTION...: of $OUT/SOURCE.de, as $OUT/NAME.en.
+translation() { step --stdin "$OUT/$2.de" --stdout "$OUT/$1.en" translate "${@:3}" --beam 5; }
+
+# against NAME REFERENCE: the scores of $OUT/NAME.en.
+against() {
+  step --stdout "$OUT/$1.json" eval --hypothesis "$OUT/$1.en" --reference "$OUT/$2.en" \
+    --tokenize none --ribes --json
 }
 
-# rows_of NAME RUN OPTION...: lines of the table, for both ways to translate.
+# rows_of LABEL RUN OPTION...: lines of the tables, for all ways to translate.
 rows_of() {
-  local name=$2${3+.limited}
-  by_sentence $name.one $2 --no-repeat-ngram 6 "${@:3}"
+  local name=$2${3+.limited} run=("$OUT/$2" --no-repeat-ngram 6 "${@:3}")
+  translation $name.sentences sentences "${run[@]}"
+  joined "$OUT/$name.sentences.en" 10 "$OUT/$name.one.en"
+  joined "$OUT/$name.sentences.en" 84 "$OUT/$name.each.en"
+  against $name.one paragraphs
+  against $name.each documents
   score $name.ten $2 --split test --beam 5 --no-repeat-ngram 6 --ribes "${@:3}"
+  translation $name.tens documents "${run[@]}" --split sentences --join 10
+  against $name.tens documents
   rows+="$1, sentence by sentence | $name.one |"$'\n'
   rows+="$1, ten at once | $name.ten |"$'\n'
+  whole+="$1, sentence by sentence | $name.each |"$'\n'
+  whole+="$1, ten at a time | $name.tens |"$'\n'
 }
 
 # fit RUN BASE ATTENTION OPTION...: train with the weights of BASE.
@@ -79,7 +87,7 @@ fit() {
     --position-shift 2000 --encoder-window 32 --attention $3 "${@:4}"
 }
 
-rows="" documents=() warmup=50
+rows="" whole="" documents=() warmup=50
 [ -z "$UPDATES" ] || warmup=0
 fit paragraphs-first $base-first-1 global --lr 1e-3 --warmup 200 $(epochs $LENGTH)
 rows_of "global, the first training" paragraphs-first
@@ -92,6 +100,11 @@ for attention in $ATTENTIONS; do
     --schedule cosine --warmup $warmup --updates ${UPDATES:-600} --valid-beam 1 \
     ${guided[@]+"${guided[@]}"}
   documents+=("$OUT/documents-$attention")
+  limit=()
+  [ $attention != flexible ] || limit=(--tau 8)
+  score documents-$attention.whole documents-$attention --split test --beam 5 \
+    --no-repeat-ngram 6 --ribes ${limit[@]+"${limit[@]}"}
+  whole+="$attention, trained on documents, whole | documents-$attention.whole |"$'\n'
 done
 
 # time_of NAME SPLIT: decoding of the long sources of a split.
@@ -104,5 +117,8 @@ time_of documents test
 
 table "Paragraphs of ten sentences, IWSLT14, test data, beam 5 ($sizes)" << ROWS
 $rows
+ROWS
+table "Documents of 84 sentences, IWSLT14, test data, beam 5" << ROWS
+$whole
 ROWS
 "$PYTHON" "$RECIPES/speeds.py" "$OUT" pages.speed documents.speed
