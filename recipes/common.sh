@@ -122,7 +122,7 @@ onto() {
   case $1 in
     local-p) echo "--window 10 --lr 3e-4 --warmup 100" ;;
     flexible) echo "--sigma 1.5 --lr 3e-4 --warmup 100" ;;
-    memory) echo "--K 32 --lr 1e-3 --warmup 100" ;; # all its slots are new
+    memory | abc) echo "--K 32 --lr 1e-3 --warmup 100" ;; # all slots are new
     *) echo "--lr 3e-4 --warmup 100" ;;
   esac
 }

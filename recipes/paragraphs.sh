@@ -9,7 +9,7 @@
 #   DATA=path/to/iwslt14 recipes/paragraphs.sh         # after modern_attention.sh
 #   DATA=... SCALE=small recipes/paragraphs.sh
 #
-#   ATTENTIONS   of global, local-p, flexible and memory (global flexible memory)
+#   ATTENTIONS   of global, local-p, flexible, memory and abc (global flexible memory)
 #   ALIGN        as given to modern_attention.sh: guides attention in joined samples, too
 #   LENGTH       epochs of the first training on paragraphs, with global attention (5)
 #   FURTHER      epochs of each attention (2)

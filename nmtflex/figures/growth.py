@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 PANEL = 3.0  # inches
 COLUMNS = 3
+DECADE = 10.0  # the least ratio of a panel's greatest to its least value
 
 
 @look()
@@ -58,6 +60,10 @@ def _panel(axes: Axes, lines: Sequence[Growth]) -> None:
         axes.plot(one.lengths, one.values, **line_style(number), label=label)
     axes.set_xscale("log")
     logarithmic(axes, "y")
+    low, high = axes.get_ylim()
+    if high < DECADE * low:  # what hardly grows is to look flat
+        middle = math.sqrt(low * high)
+        axes.set_ylim(middle / math.sqrt(DECADE), middle * math.sqrt(DECADE))
     axes.autoscale(False)  # the guide may leave the panel
     lengths = lines[0].lengths
     lowest = min(line.values[0] for line in lines)

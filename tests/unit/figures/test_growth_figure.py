@@ -28,3 +28,12 @@ def test_a_panel_for_each_quantity_and_a_line_for_each_model():
     labels = [text.get_text().replace("\n", " ") for text in figure.legends[0].get_texts()]
     assert labels[:2] == ["recurrent+luong, global", "recurrent+luong, memory"]
     assert figure.get_supxlabel() == "cpu, 2 threads"
+
+
+def test_what_hardly_grows_looks_flat():
+    lengths = [10, 100, 1000]
+    values = [1000.0, 1002.0, 1004.0]
+    figure = growth([Growth("luong", "memory", QUANTITIES[0], lengths, values, "k")], "")
+    low, high = figure.axes[0].get_ylim()
+    assert low < 1000 < 1004 < high
+    assert high == pytest.approx(10 * low)
