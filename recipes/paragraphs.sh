@@ -107,13 +107,13 @@ for attention in $ATTENTIONS; do
   whole+="$attention, trained on documents, whole | documents-$attention.whole |"$'\n'
 done
 
-# time_of NAME SPLIT: decoding of the long sources of a split.
+# time_of NAME SPLIT LINES: decoding of the first long sources of a split.
 time_of() {
-  step --stdout "$OUT/$1.speed.json" bench "${documents[@]}" --split $2 --beam 5 \
+  step --stdout "$OUT/$1.speed.json" bench "${documents[@]}" --split $2 --sentences $3 --beam 5 \
     --repeats "$ROUNDS" --json --output "$OUT/$1.speed" --tau 8
 }
-time_of pages valid
-time_of documents test
+time_of pages valid 64
+time_of documents test 16
 
 table "Paragraphs of ten sentences, IWSLT14, test data, beam 5 ($sizes)" << ROWS
 $rows
