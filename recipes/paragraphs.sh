@@ -2,9 +2,9 @@
 # Paragraphs: the model with global attention that modern_attention.sh trained on sentences learns
 # from samples of up to 15 sentences, with positions that count from a random number and an encoder
 # whose tokens attend to 32 on each side. Global, flexible and memory attention begin with its
-# weights, and translate the test data in paragraphs of ten and sentence by sentence. Then these
-# models learn from samples of up to 100 sentences, and decoding is timed on sources of some 400 and
-# 2,000 tokens.
+# weights, and translate the test data sentence by sentence, in paragraphs of ten, and documents of
+# 84 ten at a time. Then these models learn from samples of up to 100 sentences and translate whole
+# documents, and decoding is timed on 64 sources of some 400 tokens and 16 of some 2,000.
 #
 #   DATA=path/to/iwslt14 recipes/paragraphs.sh         # after modern_attention.sh
 #   DATA=... SCALE=small recipes/paragraphs.sh
