@@ -56,7 +56,10 @@ def describe_data(corpus: PreparedCorpus, base: Run | None) -> dict[str, Any]:
     """Return the section ``data``: lengths in tokens, sizes of vocabularies in entries."""
     longest = int(corpus.store("train", "source").lengths.max())
     if base is not None:
-        longest = base.config["data"]["longest_source"]  # belongs to the weights
+        before = base.config["data"]["longest_source"]
+        # The position encodings of memory attention stay those that its weights were trained with.
+        fixed = getattr(base.model_config.attention, "position_encoding", False)
+        longest = before if fixed else max(before, longest)
     mean = None
     if "valid" in corpus.splits and (lengths := corpus.store("valid", "source").lengths).any():
         mean = float(lengths[lengths > 0].mean())  # an empty source is not translated

@@ -7,7 +7,10 @@ from types import SimpleNamespace
 import pytest
 from letters import PAIRS, VALID, make_corpus
 
+from nmtflex.config import GlobalConfig, MemoryConfig, ModelConfig
 from nmtflex.training.describe import describe_data
+
+LONGEST = max(len(line.split()) for line in PAIRS)
 
 
 def test_lengths_and_sizes(corpus):
@@ -16,7 +19,7 @@ def test_lengths_and_sizes(corpus):
         "fingerprint": corpus.fingerprint,
         "source_size": 4 + len(letters),
         "target_size": 4 + len(letters),
-        "longest_source": max(len(line.split()) for line in PAIRS),
+        "longest_source": LONGEST,
         "mean_valid_source": pytest.approx(sum(len(line.split()) for line in VALID) / len(VALID)),
     }
 
@@ -32,6 +35,20 @@ def test_no_mean_without_validation_sources(tmp_path, valid):
     assert describe_data(corpus, None)["mean_valid_source"] is None
 
 
-def test_the_longest_source_is_that_of_the_base_runs_weights(corpus):
-    base = SimpleNamespace(config={"data": {"longest_source": 77}})
-    assert describe_data(corpus, base)["longest_source"] == 77
+@pytest.mark.parametrize(
+    ("attention", "before", "longest"),
+    [
+        (GlobalConfig(), 77, 77),
+        (GlobalConfig(), 1, LONGEST),
+        (MemoryConfig(position_encoding=False), 1, LONGEST),
+        (MemoryConfig(), 77, 77),
+        (MemoryConfig(), 1, 1),
+    ],
+)
+def test_the_longest_source_that_a_model_has_learned(corpus, attention, before, longest):
+    """Of all data, unless weights belong to memory attention's position encodings."""
+    base = SimpleNamespace(
+        config={"data": {"longest_source": before}},
+        model_config=ModelConfig(attention=attention),
+    )
+    assert describe_data(corpus, base)["longest_source"] == longest
