@@ -3,8 +3,9 @@
 # from samples of up to 15 sentences, with positions that count from a random number and an encoder
 # whose tokens attend to 32 on each side. Global, flexible and memory attention begin with its
 # weights, and translate the test data sentence by sentence, in paragraphs of ten, and documents of
-# 84 ten at a time. Then these models learn from samples of up to 100 sentences and translate whole
-# documents, and decoding is timed on 64 sources of some 400 tokens and 16 of some 2,000.
+# 84 five and ten at a time. Then these models learn from samples of up to 100 sentences and
+# translate whole documents, and decoding is timed on 64 sources of some 400 tokens and 16 of some
+# 2,000.
 #
 #   DATA=path/to/iwslt14 recipes/paragraphs.sh         # after modern_attention.sh
 #   DATA=... SCALE=small recipes/paragraphs.sh
@@ -75,9 +76,12 @@ rows_of() {
   score $name.ten $2 --split test --beam 5 --no-repeat-ngram 6 --ribes "${@:3}"
   translation $name.tens documents "${run[@]}" --split sentences --join 10
   against $name.tens documents
+  translation $name.fives documents "${run[@]}" --split sentences --join 10 --max-source-length 142
+  against $name.fives documents
   rows+="$1, sentence by sentence | $name.one |"$'\n'
   rows+="$1, ten at once | $name.ten |"$'\n'
   whole+="$1, sentence by sentence | $name.each |"$'\n'
+  whole+="$1, five at a time | $name.fives |"$'\n'
   whole+="$1, ten at a time | $name.tens |"$'\n'
 }
 
