@@ -43,15 +43,20 @@ def compare(config: CompareConfig) -> None:
     On two cores, --jobs 2 trains two models at once, which takes less time than one after the other
     on both. It takes the memory of both.
     """
+    from nmtflex.corpus.store import open_prepared
+    from nmtflex.figures.figures import check_matplotlib
+
     comparison = read_comparison(config)
     _warn_of_decoders(comparison)
     quiet = stderr.quiet or config.jobs > 1  # the progress of several would be mixed up
     processes = Processes(config.jobs, ["--quiet"] if quiet else [])
     journal = Journal(comparison.out, processes)
+    _check_scoring(comparison)
     if config.dry_run:
         _print_commands(comparison, journal)
         return
-    _check(comparison)
+    check_matplotlib()
+    open_prepared(comparison.data)
     from nmtflex.comparison.table import columns_of
     from nmtflex.comparison.work import make_all, measured_rows
 
@@ -80,21 +85,16 @@ def _warn_of_decoders(comparison: Comparison) -> None:
         note(f"warning: the entries have different decoders ({found})")
 
 
-def _check(comparison: Comparison) -> None:
+def _check_scoring(comparison: Comparison) -> None:
     """Check, before anything is trained, what a training would not find out.
 
     Raises:
-        OptionError: An entry's attention lacks what its scoring needs, or matplotlib is missing.
-        DataError: The prepared folder cannot be read.
+        OptionError: An entry's attention lacks what its scoring needs.
     """
-    from nmtflex.corpus.store import open_prepared
-    from nmtflex.figures.figures import check_matplotlib
-
-    check_matplotlib()
-    open_prepared(comparison.data)
     for entry in comparison.entries:
         aligning = [flag for flag in OF_ALIGNMENT if flag in entry.evaluate]
-        if not (entry.needs_gate or aligning):
+        reusing = entry.decoding.threshold.reuse_below is not None
+        if not (entry.needs_gate or aligning or reusing):
             continue
         from nmtflex.model.build import build_model, outlined
 
@@ -105,6 +105,10 @@ def _check(comparison: Comparison) -> None:
                 f"entry {entry.name}: a threshold needs flexible attention, and it has "
                 f"{entry.model.attention.kind}; leave out sweep or tau"
             )
+        if reusing and not model.reuses:
+            raise OptionError(
+                f'entry {entry.name}: reuse-below needs attend-every = "gate"; leave it out'
+            )
         if aligning and not model.aligned:
             raise OptionError(
                 f"entry {entry.name}: {aligning[0]} needs weights over source positions, and it "
@@ -114,11 +118,14 @@ def _check(comparison: Comparison) -> None:
 
 
 def _print_commands(comparison: Comparison, journal: Journal) -> None:
-    """Print the commands; those that are done as comments."""
+    """Print the commands; those that are done as comments, unless they read what is not."""
+    open_runs = set[Path]()
     for entry, seed in comparison.rows():
         for step in steps_of(comparison, entry, seed, journal):
-            done = "" if journal.result(step) is None else "# done: "
-            write_line(f"{done}{shlex.join(['nmtflex', *step.words])}")
+            done = open_runs.isdisjoint(step.reads) and journal.result(step) is not None
+            if not done and step.run is not None:
+                open_runs.add(step.run)
+            write_line(f"{'# done: ' if done else ''}{shlex.join(['nmtflex', *step.words])}")
     first = comparison.seeds[0]
     runs = dict.fromkeys(str(comparison.run(one.name, first)) for one in comparison.entries)
     write_line(f"# then, in turns, the speed of {shlex.join(runs)}")

@@ -121,7 +121,11 @@ def _failure(step: Step, code: int) -> NmtflexError:
 
 
 def _fingerprints(paths: Sequence[Path]) -> dict[str, str]:
-    return {path.name: _fingerprint(path) for path in paths}
+    """Return the hashes of all files and folders of a name, by that name."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(path.name, []).append(_fingerprint(path))
+    return {name: " ".join(hashes) for name, hashes in found.items()}
 
 
 def _fingerprint(path: Path) -> str:

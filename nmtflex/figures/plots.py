@@ -138,7 +138,7 @@ def _attention(looked: Looked, caption: str) -> Figure:
 
 
 def _gate(looked: Looked, caption: str) -> Figure:
-    gate = _need(looked.trace.gate, "a gate, which --attention flexible has")
+    gate = _need(looked.trace.gate, "a gate: --attention flexible or --attend-every gate")
     return figures.gate(looked, gate, caption)
 
 

@@ -113,13 +113,13 @@ def test_entries_of_another_file_come_first(dry, tmp_path):
     assert {value(words, "--decoder") for words in alone} == {"ssru"}
     assert not any("--epochs" in words for words in alone)
     text = own + "[entries.none]\nattention = 'none'\n[entries.'local, small']\nwindow = 3\n"
-    commands = dry(text + "attention = 'local-m'\n[entries.chosen]\nfrom = 'global'\n")
+    commands = dry(text + "attention = 'local-m'\n[entries.chosen]\nfrom = 'flexible'\n")
     trained = named(commands, "train")
     assert [value(words, "--run") for words in trained] == [
         "o/global-1", "o/local, small-1", "o/flexible-1", "o/none-1",
     ]  # fmt: skip
     assert shlex.join(trained[1][4:]) == "--decoder ssru --window 3 --attention local-m --seed 1"
-    assert not named(commands, "finetune")  # chosen, without one, is the run of global
+    assert not named(commands, "finetune")  # chosen, without one, is the run of flexible
 
 
 def test_faults_of_another_file_of_entries(command_line, tmp_path):

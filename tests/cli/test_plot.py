@@ -209,7 +209,7 @@ def test_the_usual_place_is_beside_what_is_drawn(command_line, tiny_run, tmp_pat
 
 OWNERS = {
     "attention": "weights over source positions, which every mechanism but none has",
-    "gate": "a gate, which --attention flexible has",
+    "gate": "a gate: --attention flexible or --attend-every gate",
     "focus": "a focus, which --attention flexible, local-m, local-p, monotonic and mocha have",
     "memory": "memory slots, which --attention memory and abc have",
 }

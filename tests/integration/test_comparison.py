@@ -135,6 +135,10 @@ def test_two_mechanisms_three_times(folder, here, command_line):
     dry = command_line("compare", path, "--dry-run").out.splitlines()
     assert all(line.startswith("# ") for line in dry)
 
+    # What is made from a training that has to go on is open, too.
+    dry = command_line("compare", path, "--dry-run", "--updates", "4").out.splitlines()
+    assert not any(line.startswith("# done") for line in dry)
+
 
 def test_a_changed_entry(folder, here, command_line):
     path, out = folder / "changed.toml", folder / "out"
@@ -169,11 +173,16 @@ def test_a_changed_entry(folder, here, command_line):
             "entry one: --replace-unk needs weights over source positions, and it has --attention "
             "none; put replace-unk = false into [entries.one.eval]",
         ),
+        (
+            "[entries.one]\nattention = 'memory'\neval = { reuse-below = 0.5 }",
+            'entry one: reuse-below needs attend-every = "gate"',
+        ),
     ],
 )
 def test_what_attention_lacks_is_found_before_training(folder, here, command_line, entry, words):
     path = folder / "lacking.toml"
     path.write_text(f"{FILE.format(folder=folder)}{entry}\n")
-    outcome = command_line("compare", path)
-    assert (outcome.code, here.commands) == (2, [])
-    assert words in outcome.err
+    for flags in ([], ["--dry-run"]):
+        outcome = command_line("compare", path, *flags)
+        assert (outcome.code, here.commands) == (2, [])
+        assert words in outcome.err

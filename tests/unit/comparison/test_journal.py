@@ -131,6 +131,20 @@ def test_a_failed_command_ends_the_comparison(
             journal.do(training(data, run))
 
 
+def test_files_of_one_name_are_all_watched(journal, program, tmp_path):
+    files = [tmp_path / folder / "test.ja" for folder in ("one", "other")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text("before")
+    step = Step("one.eval", ["eval"], files)
+    journal.do(step)
+    for number, file in enumerate(files, start=2):
+        file.write_text("after")
+        assert journal.result(step) is None
+        journal.do(step)
+        assert len(program.commands) == number
+
+
 @pytest.mark.parametrize("text", ["[]", "{", json.dumps({"words": [], "reads": {}})])
 def test_a_damaged_note_is_named(tmp_path, journal, text):
     journal.folder.mkdir(parents=True)
