@@ -52,7 +52,7 @@ def test_a_sentence_is_found_chosen_and_stepped_through_by_keys(four_runs, open_
 def test_a_search_reads_source_reference_and_translations(four_runs, open_page, wanted, found):
     page = open_page(four_runs, "#sentence=0")
     page.get_by_label("Search source").fill(wanted)
-    assert page.locator(f"{OPTIONS} .index").all_inner_texts() == found
+    assert page.locator(f"{OPTIONS} .index").all_text_contents() == found
 
 
 def test_an_address_is_followed_and_kept_up_to_date(four_runs, open_page):

@@ -46,7 +46,7 @@ multi30k = {"preprocess": 1, "train": 2, "eval": 4}
 iwslt14 = {"preprocess": 1, "train": 4, "finetune": 1, "eval": 7}
 backbones = {"preprocess": 1, "train": 4, "eval": 4, "bench": 2}
 modern = {"preprocess": 1, "train": 5, "finetune": 4, "sweep": 1, "eval": 9, "bench": 1}
-paragraphs = {"preprocess": 2, "train": 4, "finetune": 3, "translate": 5, "eval": 10, "bench": 2}
+paragraphs = {"preprocess": 2, "train": 4, "finetune": 3, "translate": 15, "eval": 28, "bench": 2}
 RECIPES = {
     "copy_task.sh": Recipe(
         [],
