@@ -148,7 +148,7 @@ def speed(job: Callable[[], int], seconds: float) -> float:
 
 
 def trainer() -> Callable[[], int]:
-    """Return updates of the yardstick's model (recipes/README.md) on random sentences."""
+    """Return updates of the yardstick's model (recipes/results/toolkits.md) on random sentences."""
     import torch
 
     from nmtflex.config import GlobalConfig, ModelConfig
