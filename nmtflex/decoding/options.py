@@ -45,7 +45,7 @@ class CallOptions(TypedDict, total=False):
         batch_sentences: Sentences decoded together; affects only speed.
         word_scores: Whether translations carry ``word_scores``, ``confidence`` and ``unaligned``;
             for runs of ``nmtflex calibrate``.
-        glossary: Terms that come out as given.
+        glossary: Terms that come out as given: a ``Glossary``, or source to target terms.
         prefix: Text that translations begin with.
     """
 
@@ -61,7 +61,7 @@ class CallOptions(TypedDict, total=False):
     reuse_below: float | None
     batch_sentences: int | None
     word_scores: bool | None
-    glossary: Glossary | None
+    glossary: Glossary | Mapping[str, str] | None
     prefix: str | None
 
 
@@ -97,6 +97,7 @@ class Options(NamedTuple):
 
         Raises:
             OptionError: One is unknown, belongs to ``nmtflex.load``, or has an invalid value.
+            DataError: Terms are no glossary.
         """
         if not (left := {name: value for name, value in given.items() if value is not None}):
             return self
@@ -110,7 +111,7 @@ class Options(NamedTuple):
             threshold=_changed(self.threshold, left),
             batch=_changed(self.batch, left),
             returned=_changed(self.returned, left),
-            glossary=left.pop("glossary", self.glossary),
+            glossary=_glossary(left.pop("glossary", self.glossary)),
             prefix=left.pop("prefix", self.prefix),
         )
         groups = type(self.search), type(self.threshold), type(self.batch), type(self.returned)
@@ -151,6 +152,23 @@ def _changed(group: Group, options: dict[str, Any]) -> Group:
     replaced = {other for name in given for other in options_of(kind)[name][1].replaces}
     return kind.from_dict(
         {name: value for name, value in group.to_dict().items() if name not in replaced} | given
+    )
+
+
+def _glossary(terms: object) -> Glossary | None:
+    """Return terms as a glossary.
+
+    Raises:
+        OptionError: They are something else.
+        DataError: A term or its translation is not as ``Glossary`` wants it.
+    """
+    if terms is None or isinstance(terms, Glossary):
+        return terms
+    if isinstance(terms, Mapping):
+        return Glossary(terms)
+    raise OptionError(
+        "option 'glossary' must be a dictionary of source to target terms or a Glossary (a file: "
+        f"nmtflex.Glossary.read), not {terms!r}"
     )
 
 

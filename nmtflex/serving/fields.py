@@ -15,6 +15,7 @@ from nmtflex.errors import DataError
 from nmtflex.text.glossary import Glossary
 
 MOST_TERMS = 1000  # of a glossary
+FLAGS = {"true": True, "1": True, "on": True, "": False, "false": False, "0": False, "off": False}
 AUTO = "auto"  # the source language is to be found out
 QUOTED = 60  # characters of a field that an error repeats
 
@@ -176,9 +177,15 @@ def take_terms(fields: dict[str, Any], name: str = "glossary") -> tuple[tuple[st
 
 
 def take_flag(fields: dict[str, Any], name: str) -> bool:
-    """Return whether something is asked for: true, 1 or "true"."""
+    """Return whether something is asked for: true, 1, "true", "1" or "on"; without it False.
+
+    Raises:
+        Refused: It is neither that nor false, 0, "false", "0" or "off".
+    """
     value = fields.get(name)
-    return value is True or value == 1 or str(value).lower() in ("true", "1", "on")
+    if (found := FLAGS.get("" if value is None else str(value).lower())) is None:
+        raise Refused(400, f"Invalid request: {name} parameter is not true or false")
+    return found
 
 
 def quoted(value: str) -> str:

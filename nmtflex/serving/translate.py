@@ -31,7 +31,6 @@ def translate_units(
         an ``explanation``.
     """
     from nmtflex.decoding.character_links import character_links
-    from nmtflex.text.glossary import Glossary
 
     if options.get("explain"):
         explained = (translate_explained(translator, text, options) for text in texts)
@@ -45,7 +44,7 @@ def translate_units(
         align=links,
         beam=beam,
         word_scores=options["word_scores"],
-        glossary=Glossary(dict(options["terms"])) if options["terms"] else None,
+        glossary=dict(options["terms"]) or None,
     )
     if not links:
         return list(map(_answer, found))

@@ -37,8 +37,8 @@ class Glossary:
         name: The file, for messages.
 
     Raises:
-        DataError: A term or its translation is empty or contains a line break, or a term is there
-            twice.
+        DataError: A term or its translation is not text, is empty or contains a line break, or a
+            term is there twice.
     """
 
     def __init__(
@@ -58,6 +58,15 @@ class Glossary:
 
     def __len__(self) -> int:
         return len(self._targets)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Glossary) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[bool, frozenset[tuple[str, str]]]:
+        return self.ignore_case, frozenset(self._targets.items())
 
     @classmethod
     def read(cls, path: Path | str, ignore_case: bool = False) -> Glossary:
@@ -148,9 +157,11 @@ def _check(source: str, target: str, name: str) -> None:
     """Check an entry.
 
     Raises:
-        DataError: A side is empty, or contains a line break.
+        DataError: A side is not text, is empty, or contains a line break.
     """
     for what, text in (("term", source), ("translation", target)):
+        if not isinstance(text, str):
+            raise DataError(f"{name}: the {what} {text!r} is not text")
         if not text.strip():
             raise DataError(f"{name}: {source!r} - {target!r} has an empty {what}")
         if "\n" in text.strip():

@@ -6,6 +6,7 @@ import itertools
 import json
 import typing
 import warnings
+from collections.abc import Mapping
 
 import pytest
 
@@ -130,6 +131,21 @@ def test_lines_of_other_maximum_lengths_are_decoded_together(translator, monkeyp
         same([[best]], translator.translate_batch([line], max_length=length))
 
 
+def test_terms_are_a_dictionary_or_a_glossary(translator, monkeypatch):
+    terms = {"c": "f g", "h": "e"}
+    wanted = translator.translate_batch(LINES, glossary=nmtflex.Glossary(terms))
+    assert "f g" in wanted[0][0].text
+    same(translator.translate_batch(LINES, glossary=terms), wanted)
+    calls = []
+    plain = type(translator).n_best
+    monkeypatch.setattr(
+        "nmtflex.decoding.translator.Translator.n_best",
+        lambda self, lines, *a, **b: calls.append(len(lines)) or plain(self, lines, *a, **b),
+    )
+    same(translator.translate_batch(LINES, each=[{"glossary": dict(terms)} for _ in LINES]), wanted)
+    assert calls == [len(LINES)]  # those of equal terms are decoded together
+
+
 def test_results_are_plain_values(translator):
     [found] = translator.translate_batch(["a z b"], n_best=3, trace=True, align=True)
     assert len(found) == 3
@@ -160,6 +176,7 @@ def test_results_are_plain_values(translator):
         (lambda t: t.translate_batch(LINES, n_best=0), ["--n-best", "1", "0"]),
         (lambda t: t.translate_batch(LINES, each=[{"taw": 1}] * 6), ["'taw'", "tau"]),
         (lambda t: t.translate_batch(LINES, each=[{"trace": "yes"}] * 6), ["'trace'", "'yes'"]),
+        (lambda t: t.translate(LINES, glossary="terms.tsv"), ["'glossary'", "'terms.tsv'", "read"]),
         (lambda t: t.stream(LINES, buffer=0), ["--buffer", "1", "0"]),
         (lambda t: t.stream(LINES, beem=0), ["stream:", "'beem'", "beam"]),
         (lambda t: t.stream(LINES, n_best=2), ["stream:", "'n_best'"]),
@@ -199,7 +216,7 @@ def test_every_option_of_a_call_has_its_type():
     assert hints.keys() == wanted.keys() - set(AT_LOADING) | {"word_scores", "glossary", "prefix"}
     hints["tau"] = str | None  # a number as well
     assert hints.pop("word_scores") == bool | None  # of what a call returns
-    assert hints.pop("glossary") == nmtflex.Glossary | None
+    assert hints.pop("glossary") == nmtflex.Glossary | Mapping[str, str] | None
     assert hints.pop("prefix") == str | None
     for name, hint in hints.items():
         assert hint == wanted[name] | None, name

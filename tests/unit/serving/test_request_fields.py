@@ -124,9 +124,17 @@ def test_choices():
 
 def test_flags():
     on = [True, 1, "true", "True", "1", "on"]
-    off = [False, 0, "", "false", "0", None, []]
+    off = [False, 0, "", "false", "off", "0", None]
     assert [take_flag({"flag": value}, "flag") for value in on] == 6 * [True]
     assert [take_flag({"flag": value}, "flag") for value in off] == 7 * [False]
+    assert take_flag({}, "flag") is False
+
+
+@pytest.mark.parametrize("value", ["maybe", 2, 1.0, [], {}, "tru"])
+def test_other_values_are_no_flags(value):
+    with pytest.raises(Refused, match="flag parameter is not true or false") as caught:
+        take_flag({"flag": value}, "flag")
+    assert caught.value.status == 400
 
 
 @pytest.mark.parametrize("value", [{"a b": "x", "c": "y"}, "a b\tx\r\n\nc\ty\n"])

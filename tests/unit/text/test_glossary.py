@@ -114,6 +114,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path) -> None:
     ("terms", "value"),
     [
         ({"a": " "}, "empty translation"),
+        ({"a": 5}, "translation 5 is not text"),
+        ({None: "b"}, "term None is not text"),
         ({"": "b"}, "empty term"),
         ({"a": "b\nc"}, r"translation 'b\\nc' contains a line break"),
         ({"a b": "c", "a  b": "d"}, "'a  b' is there twice"),
@@ -122,6 +124,13 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path) -> None:
 def test_terms_are_checked(terms: dict[str, str], value: str) -> None:
     with pytest.raises(DataError, match=value):
         Glossary(terms)
+
+
+def test_glossaries_of_the_same_terms_are_equal() -> None:
+    one = Glossary({"a": "b", "c": "d"}, name="one")
+    assert {one: 1}[Glossary({"c ": "d", "a": " b"}, name="two")]
+    assert one != Glossary({"a": "b", "c": "d"}, ignore_case=True)
+    assert one != Glossary({"a": "b"})
 
 
 def test_the_same_in_another_case_is_there_twice() -> None:
