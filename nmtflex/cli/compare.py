@@ -51,7 +51,7 @@ def compare(config: CompareConfig) -> None:
     quiet = stderr.quiet or config.jobs > 1  # the progress of several would be mixed up
     processes = Processes(config.jobs, ["--quiet"] if quiet else [])
     journal = Journal(comparison.out, processes)
-    _check_scoring(comparison)
+    _check_entries(comparison)
     if config.dry_run:
         _print_commands(comparison, journal)
         return
@@ -85,21 +85,22 @@ def _warn_of_decoders(comparison: Comparison) -> None:
         note(f"warning: the entries have different decoders ({found})")
 
 
-def _check_scoring(comparison: Comparison) -> None:
+def _check_entries(comparison: Comparison) -> None:
     """Check, before anything is trained, what a training would not find out.
 
     Raises:
-        OptionError: An entry's attention lacks what its scoring needs.
+        OptionError: An entry's attention lacks what its finetuning or its scoring needs.
     """
+    from nmtflex.model.build import build_model, outlined
+    from nmtflex.training.finetune import check_attention
+
     for entry in comparison.entries:
         aligning = [flag for flag in OF_ALIGNMENT if flag in entry.evaluate]
         reusing = entry.decoding.threshold.reuse_below is not None
-        if not (entry.needs_gate or aligning or reusing):
-            continue
-        from nmtflex.model.build import build_model, outlined
-
         with outlined():
             model = build_model(entry.model, 10, 10, 10)
+        if entry.finetuning is not None:
+            check_attention(entry.finetuning, model, entry.model.attention, f"entry {entry.name}")
         if entry.needs_gate and not model.gated:
             raise OptionError(
                 f"entry {entry.name}: a threshold needs flexible attention, and it has "

@@ -15,6 +15,7 @@ from nmtflex.config import (
     CompareConfig,
     Decoding,
     DeviceConfig,
+    FinetuneConfig,
     ModelConfig,
     all_options_of,
     nearest,
@@ -129,20 +130,18 @@ class _Reader:
             )
         else:
             self.trained[name] = self.trained[start]
-        device = _part(self.trained[name], options_of(DeviceConfig))
         scoring = self.tables["eval"].options(table.get("eval", {}), f"[{where}.eval]")
         decoding = _part(scoring, _fields_of_decoding())
-        stages: dict[str, list[str] | None] = dict.fromkeys(("finetune", "sweep"))
-        for stage, usual in (("finetune", device), ("sweep", decoding | {"tau": None})):
-            if stage in table:
-                tables = self.tables[stage]
-                usual = {key: value for key, value in usual.items() if value is not None}
-                options = tables.options(table[stage], f"[{where}.{stage}]", usual)
-                stages[stage] = tables.words(options)
-        if stages["sweep"] is not None and scoring.get("tau") is not None:
+        device = _part(self.trained[name], options_of(DeviceConfig))
+        finetuning = self._stage("finetune", table, where, device)
+        sweep = self._stage("sweep", table, where, decoding | {"tau": None})
+        if sweep is not None and scoring.get("tau") is not None:
             raise OptionError(
                 f"[{where}]: tau = {scoring['tau']} of eval, and sweep chooses one; leave one out"
             )
+        tuned = None
+        if finetuning is not None:
+            tuned = self.tables["finetune"].build(FinetuneConfig, finetuning)
         train = self.tables["train"]
         return Entry(
             name=name,
@@ -150,12 +149,25 @@ class _Reader:
             init_from=weights,
             model=train.build(ModelConfig, self.trained[name]),
             train=train.words(self.trained[name]) if start is None else [],
-            finetune=stages["finetune"],
-            sweep=stages["sweep"],
+            finetune=self._words("finetune", finetuning),
+            finetuning=tuned,
+            sweep=self._words("sweep", sweep),
             evaluate=self.tables["eval"].words(scoring),
             files=self.tables["eval"].files(scoring),
             decoding=self._decoding(decoding, where),
         )
+
+    def _stage(
+        self, name: str, table: Mapping[str, Any], where: str, usual: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Return the options of a stage of an entry; None if the entry does not have it."""
+        if name not in table:
+            return None
+        usual = {key: value for key, value in usual.items() if value is not None}
+        return self.tables[name].options(table[name], f"[{where}.{name}]", usual)
+
+    def _words(self, name: str, options: dict[str, Any] | None) -> list[str] | None:
+        return None if options is None else self.tables[name].words(options)
 
     def _decoding(self, usual: Mapping[str, Any], where: str) -> Decoding:
         """Return how the speed of an entry is measured: as it is scored, unless [bench] differs."""

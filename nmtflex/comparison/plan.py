@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmtflex.comparison.journal import Journal, Step
-from nmtflex.config import BenchConfig, Decoding, ModelConfig, ThresholdConfig
+from nmtflex.config import BenchConfig, Decoding, FinetuneConfig, ModelConfig, ThresholdConfig
 
 UNLIMITED = "inf"  # the threshold that skips nothing
 UNKNOWN = "CHOSEN"  # a threshold before the sweep that chooses it
@@ -25,6 +25,7 @@ class Entry(NamedTuple):
     model: ModelConfig
     train: Sequence[str]  # options of its own training
     finetune: Sequence[str] | None  # options of a finetuning; None: there is none
+    finetuning: FinetuneConfig | None  # the same
     sweep: Sequence[str] | None  # options of the choice of a threshold; None: there is none
     evaluate: Sequence[str]
     files: Sequence[Path]  # that scoring reads

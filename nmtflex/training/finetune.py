@@ -8,6 +8,7 @@ from typing import Any
 
 from nmtflex.config import (
     AdamConfig,
+    AttentionConfig,
     DeviceConfig,
     FinetuneConfig,
     FlexibleConfig,
@@ -16,6 +17,7 @@ from nmtflex.config import (
 )
 from nmtflex.corpus.store import open_prepared
 from nmtflex.errors import OptionError
+from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ranks import Ranks
 from nmtflex.runs.opening import Run
 from nmtflex.training.base import check_pipeline, open_base
@@ -67,7 +69,7 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
         OptionError: An option needs another attention, or the base run's rate is of another
             optimiser.
     """
-    _check_attention(config, base)
+    check_attention(config, base.model, base.model_config.attention, str(config.base_run))
     before = base.config.get("train", {})
     values = config.to_dict()
     usual = {"data": before.get("data"), "beta": 0.1 if base.model.has_gate else 0.0}
@@ -86,28 +88,34 @@ def effective(config: FinetuneConfig, base: Run) -> FinetuneConfig:
     return FinetuneConfig.from_dict(values)
 
 
-def _check_attention(config: FinetuneConfig, base: Run) -> None:
-    """Check that the base run's attention has what the options need.
+def check_attention(
+    config: FinetuneConfig, model: Seq2Seq, attention: AttentionConfig, name: str
+) -> None:
+    """Check that attention has what the options need.
+
+    Args:
+        config: The options.
+        model: That is finetuned.
+        attention: Its mechanism.
+        name: The run, or whatever the model is, for messages.
 
     Raises:
         OptionError: It has not.
     """
-    attention, gated = base.model_config.attention, base.model.gated
-    if not base.model.has_gate and config.beta:
+    if not model.has_gate and config.beta:
         raise OptionError(
             f"--beta {config.beta} weighs the gate of flexible attention or of --attend-every "
-            f"gate, and {config.base_run} has {attention.kind} at every step; leave it out"
+            f"gate, and {name} has {attention.kind} at every step; leave it out"
         )
     remainder = "--remainder" if config.remainder else "--no-remainder"
     for flag, given, possible in (
-        (f"--tau {config.tau}", config.tau, gated),
-        (f"--train-tau {config.train_tau}", config.train_tau, gated),
+        (f"--tau {config.tau}", config.tau, model.gated),
+        (f"--train-tau {config.train_tau}", config.train_tau, model.gated),
         (remainder, config.remainder, isinstance(attention, FlexibleConfig)),
     ):
         if given is not None and not possible:
             raise OptionError(
-                f"{flag} needs flexible attention, and {config.base_run} has {attention.kind}; "
-                f"leave it out"
+                f"{flag} needs flexible attention, and {name} has {attention.kind}; leave it out"
             )
 
 

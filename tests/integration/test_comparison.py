@@ -177,6 +177,15 @@ def test_a_changed_entry(folder, here, command_line):
             "[entries.one]\nattention = 'memory'\neval = { reuse-below = 0.5 }",
             'entry one: reuse-below needs attend-every = "gate"',
         ),
+        (
+            "[entries.one]\nattention = 'global'\nfinetune = { beta = 0.5 }",
+            "--beta 0.5 weighs the gate of flexible attention or of --attend-every gate, and entry "
+            "one has global at every step; leave it out",
+        ),
+        (
+            "[entries.one]\nfrom = 'memory'\nfinetune = { train-tau = 2 }",
+            "--train-tau 2 needs flexible attention, and entry one has memory; leave it out",
+        ),
     ],
 )
 def test_what_attention_lacks_is_found_before_training(folder, here, command_line, entry, words):

@@ -13,7 +13,7 @@ from nmtflex.errors import RunError
 
 
 def entry(name, begins_with=None, init_from=None, finetune=None):
-    return Entry(name, begins_with, init_from, None, [], finetune, None, [], [], None)
+    return Entry(name, begins_with, init_from, None, [], finetune, None, None, [], [], None)
 
 
 ENTRIES = [
