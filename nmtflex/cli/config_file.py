@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from pathlib import Path
 from typing import Annotated, Any, get_origin
@@ -76,8 +76,9 @@ def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]
     Args:
         context: Context of the command, which knows the source of each value.
         group: Options with the names of those they replace. A different kind replaces all options
-            of the previous kind except those that every kind has, or another family's kind;
-            units of layers go too where they follow from an embedding's.
+            of the previous kind except those that every kind or another family's kind has, and
+            those for which both kinds have the same default, such as --score; units of layers go
+            too where they follow from an embedding's.
         values: Values of the group by name; changed in place.
 
     Raises:
@@ -97,14 +98,43 @@ def make_way(context: typer.Context, group: type[Config], values: dict[str, Any]
         replaced = []
         for other in others:
             there = source_of(context, other)
-            another = option.replaces or _given(context, there).get(name, value) != value
-            if here < there < Origin.DEFAULT and other not in gone and another:
+            if not here < there < Origin.DEFAULT or other in gone:
+                continue
+            before = _given(context, there).get(name, value)
+            if option.replaces or _differs(
+                other, plain.named(name, before), kinds[name], kinds, values
+            ):
                 replaced.append(other)
         gone.update(replaced)
         values |= {other: default_of(group, other) for other in replaced if other in options}
         values |= dict.fromkeys(other for other in replaced if other not in options)
         spelling = name.upper() if option.argument else flag_of(name, option)
         _report(context, f"{spelling} {value}" if is_kind(plain, Variant) else spelling, replaced)
+
+
+def _differs(
+    name: str,
+    before: type[Variant],
+    now: type[Variant],
+    kinds: Mapping[str, type[Variant]],
+    values: Mapping[str, Any],
+) -> bool:
+    """Return whether a kind lacks an option of the one before, or has another default for it.
+
+    Args:
+        name: The option.
+        before: The previous kind.
+        now: The chosen kind.
+        kinds: The chosen kinds of all families.
+        values: All options of the group by name.
+    """
+    if before is now:
+        return False
+    both = before, now
+    if not all(name in options_of(kind) for kind in both):
+        return True
+    old, new = ((kind.usual(kinds, values).get(name), default_of(kind, name)) for kind in both)
+    return old != new
 
 
 def _report(context: typer.Context, spelling: str, replaced: list[str]) -> None:

@@ -65,11 +65,11 @@ def assert_noted(err, *values):
     assert [value for value in values if value not in err] == []
 
 
-def test_other_mechanism_drops_the_whole_table(toy, command_line, options_file):
+def test_another_mechanism_keeps_what_both_have_with_the_same_default(toy, command_line, options_file):
     path = options_file('[mechanism]\nkind = "window"\nwidth = 3\nscore = "general"\n')
     outcome = command_line("work", "here", "-c", path, "--mechanism", "whole")
-    assert toy.seen.mechanism == Whole(score="dot")
-    assert_noted(outcome.err, "--mechanism whole", "score and width", "--config")
+    assert toy.seen.mechanism == Whole(score="general")
+    assert_noted(outcome.err, "--mechanism whole", "width", "--config")
 
 
 def test_options_of_a_kind_may_stand_beside_their_table(toy, command_line, options_file):

@@ -43,7 +43,7 @@ def train(command_line, tmp_path):
         (NORM, "transformer", "luong", {"encoder": {"pre-norm": True, "ffn-dropout": 0.25}}, ""),
         (NORM, "transformer", "transformer", {"decoder": {"pre-norm": True}}, ""),
         (NORM, "recurrent", "luong", {}, "overrides ffn-dropout and pre-norm"),
-        (NORM, "recurrent", "transformer", {}, "overrides ffn-dropout and pre-norm"),
+        (NORM, "recurrent", "transformer", {"decoder": {"pre-norm": True}}, ""),
         (BOTH, "transformer", "ssru", {"encoder": {"attention-dropout": 0.25}}, ""),
         (BOTH, "recurrent", "transformer", {"decoder": {"attention-dropout": 0.25}}, ""),
         (BOTH, "recurrent", "ssru", {}, "overrides attention-dropout"),
