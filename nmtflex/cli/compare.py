@@ -91,12 +91,14 @@ def _check_entries(comparison: Comparison) -> None:
     Raises:
         OptionError: An entry's attention lacks what its finetuning or its scoring needs.
     """
-    from nmtflex.model.build import build_model, outlined
-    from nmtflex.training.finetune import check_attention
-
     for entry in comparison.entries:
         aligning = [flag for flag in OF_ALIGNMENT if flag in entry.evaluate]
         reusing = entry.decoding.threshold.reuse_below is not None
+        if not (entry.finetuning or entry.needs_gate or aligning or reusing):
+            continue
+        from nmtflex.model.build import build_model, outlined
+        from nmtflex.training.finetune import check_attention
+
         with outlined():
             model = build_model(entry.model, 10, 10, 10)
         if entry.finetuning is not None:

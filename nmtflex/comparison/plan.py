@@ -25,7 +25,7 @@ class Entry(NamedTuple):
     model: ModelConfig
     train: Sequence[str]  # options of its own training
     finetune: Sequence[str] | None  # options of a finetuning; None: there is none
-    finetuning: FinetuneConfig | None  # the same
+    finetuning: FinetuneConfig | None  # these options, checked
     sweep: Sequence[str] | None  # options of the choice of a threshold; None: there is none
     evaluate: Sequence[str]
     files: Sequence[Path]  # that scoring reads
