@@ -34,12 +34,12 @@ def serve(
 ) -> None:
     """Translate over HTTP, with LibreTranslate's API and a page at /.
 
-    Texts may have any length: they are split into sentences, and white space comes back. Where no
-    run leads from one language to another, the translation goes through others. Sentences of all
+    Texts may have any length: they are split into sentences, and white space is kept. Where no run
+    leads from one language to another, the translation goes through others. Sentences of all
     requests are translated together.
 
-    /docs describes the API. SIGTERM and Ctrl-C end the server when it has answered what it has
-    begun.
+    /docs describes the API. SIGTERM and Ctrl-C end the server after it has answered the requests
+    that it has begun.
     """
     _check_installed()
     from nmtflex.serving.server import Plan, serve
