@@ -65,7 +65,7 @@ def assert_noted(err, *values):
     assert [value for value in values if value not in err] == []
 
 
-def test_another_mechanism_keeps_what_both_have_with_the_same_default(toy, command_line, options_file):
+def test_another_mechanism_keeps_what_both_have_alike(toy, command_line, options_file):
     path = options_file('[mechanism]\nkind = "window"\nwidth = 3\nscore = "general"\n')
     outcome = command_line("work", "here", "-c", path, "--mechanism", "whole")
     assert toy.seen.mechanism == Whole(score="general")
