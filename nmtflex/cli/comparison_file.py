@@ -133,24 +133,21 @@ class _Reader:
         scoring = self.tables["eval"].options(table.get("eval", {}), f"[{where}.eval]")
         decoding = _part(scoring, _fields_of_decoding())
         device = _part(self.trained[name], options_of(DeviceConfig))
-        finetuning = self._stage("finetune", table, where, device)
+        finetune = self._stage("finetune", table, where, device)
         sweep = self._stage("sweep", table, where, decoding | {"tau": None})
         if sweep is not None and scoring.get("tau") is not None:
             raise OptionError(
                 f"[{where}]: tau = {scoring['tau']} of eval, and sweep chooses one; leave one out"
             )
-        tuned = None
-        if finetuning is not None:
-            tuned = self.tables["finetune"].build(FinetuneConfig, finetuning)
-        train = self.tables["train"]
+        train, tuning = self.tables["train"], self.tables["finetune"]
         return Entry(
             name=name,
             begins_with=start,
             init_from=weights,
             model=train.build(ModelConfig, self.trained[name]),
             train=train.words(self.trained[name]) if start is None else [],
-            finetune=self._words("finetune", finetuning),
-            finetuning=tuned,
+            finetune=self._words("finetune", finetune),
+            finetuning=None if finetune is None else tuning.build(FinetuneConfig, finetune),
             sweep=self._words("sweep", sweep),
             evaluate=self.tables["eval"].words(scoring),
             files=self.tables["eval"].files(scoring),

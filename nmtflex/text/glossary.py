@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,11 +61,12 @@ class Glossary:
         return len(self._targets)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Glossary) and self._key() == other._key()
+        return isinstance(other, Glossary) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._key)
 
+    @cached_property  # lines with the same glossary are grouped by it
     def _key(self) -> tuple[bool, frozenset[tuple[str, str]]]:
         return self.ignore_case, frozenset(self._targets.items())
 
