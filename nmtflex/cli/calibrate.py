@@ -42,7 +42,7 @@ def calibrate(config: CalibrateConfig, decoding: Decoding) -> None:
     folder = opened.run.folder
     check_contained(folder.path, RunError)
     confidence = opened.translator.load_confidence() if config.check else None
-    words = judged_words(opened.translator, *read_split(folder.raw, split))
+    words = judged_words(opened.translator, *read_split(folder.path, split))
     found = measured(words, confidence)
     if confidence is None:
         confidence = _fitted(config, decoding, words, found, split)

@@ -208,15 +208,15 @@ def _alignment(opened: Opened, data: _Data, config: EvalConfig) -> AlignmentScor
 def _test_data(config: EvalConfig) -> _Data:
     """Read the data to score runs on: a split of their own, or files."""
     from nmtflex.corpus.readers import read_lines
-    from nmtflex.evaluation.run_scores import chosen_split, split_files
+    from nmtflex.corpus.store import raw_path
+    from nmtflex.evaluation.run_scores import chosen_split
     from nmtflex.evaluation.runs import raw_split
-    from nmtflex.runs.folder import RunFolder
     from nmtflex.scoring.evaluation import check_parallel
 
     if config.source is None:
         split = chosen_split(config.runs, config.split, note)
         _, sources, references = raw_split(config.runs, split)
-        name = str(split_files(RunFolder(config.runs[0]).raw, split)[1])
+        name = str(raw_path(config.runs[0], split, "target"))
         facts: dict[str, Any] = {"split": split}
         return _Data(split, sources, [(name, references)], facts, _gold(config, len(sources)))
     sources = list(read_lines(config.source))

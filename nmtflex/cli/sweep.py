@@ -53,7 +53,7 @@ def sweep(
             f"{opened.run.model_config.attention.kind}"
         )
     [reuse] = run_reuse([opened.run], config.reuse_below)
-    sources, references = read_split(opened.run.folder.raw, split)
+    sources, references = read_split(opened.run.folder.path, split)
     taus = {threshold_value(tau, opened.run.config["data"]) for tau in config.taus}
     if config.within is not None and config.baseline is None:
         taus.add(math.inf)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nmtflex.config import ScoreConfig
 from nmtflex.corpus.links import Links, check_inside, read_links
 from nmtflex.corpus.readers import read_lines
+from nmtflex.corpus.store import SIDES, raw_path
 from nmtflex.decoding.cut_off import looping
 from nmtflex.decoding.tally import Tally
 from nmtflex.errors import DataError, OptionError, RunError
@@ -252,36 +253,32 @@ def chosen_split(folders: Sequence[Path], asked: str | None, report: Callable[[s
     """
     if asked is not None:
         return asked
-    raws = [RunFolder(folder).raw for folder in folders]
-    have = {split: all(split_files(raw, split)[0].is_file() for raw in raws) for split in SPLITS}
+    sources = {split: [raw_path(folder, split, "source") for folder in folders] for split in SPLITS}
+    have = {split: all(path.is_file() for path in paths) for split, paths in sources.items()}
     if have["test"] or not have["valid"]:
         return "test"  # without either, reading it reports what is missing
-    without = next(raw.parent for raw in raws if not split_files(raw, "test")[0].is_file())
+    pairs = zip(folders, sources["test"], strict=True)
+    without = next(folder for folder, path in pairs if not path.is_file())
     report(f"{without} has no test split: using its validation split (--split valid)")
     return "valid"
 
 
-def split_files(raw: Path, split: str) -> tuple[Path, Path]:
-    """Return the files of a split's raw source and target lines in a run's ``raw`` folder."""
-    return raw / f"{split}.source.txt", raw / f"{split}.target.txt"
-
-
-def read_split(raw: Path, split: str) -> tuple[list[str], list[str]]:
+def read_split(run: Path, split: str) -> tuple[list[str], list[str]]:
     """Read the raw source and target lines of a split that a run carries.
 
     Args:
-        raw: The run's ``raw`` folder.
+        run: Its folder.
         split: "valid" or "test".
 
     Raises:
         RunError: The run has no such split.
         DataError: The split is empty or damaged.
     """
-    source, target = split_files(raw, split)
+    source, target = (raw_path(run, split, side) for side in SIDES)
     if not source.is_file():
-        known = sorted(path.name.split(".")[0] for path in raw.glob("*.source.txt"))
+        known = sorted(path.name.split(".")[0] for path in (run / "raw").glob("*.source.txt"))
         remedy = f"there is {' and '.join(known)}" if known else "it has no test data"
-        raise RunError(f"{raw.parent} has no split {split!r}; {remedy}")
+        raise RunError(f"{run} has no split {split!r}; {remedy}")
     sources, references = list(read_lines(source)), list(read_lines(target))
     check_parallel((str(source), len(sources)), (str(target), len(references)))
     return sources, references

@@ -12,7 +12,6 @@ from nmtflex.corpus.readers import read_lines
 from nmtflex.decoding.opening import Opened, open_ensemble
 from nmtflex.errors import OptionError
 from nmtflex.evaluation.run_scores import read_split
-from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.limits import run_reuse, run_thresholds, under
 from nmtflex.scoring.evaluation import check_parallel
 
@@ -76,10 +75,10 @@ def raw_split(paths: Sequence[Path], split: str) -> RawData:
         RunError: A run does not have the split.
         DataError: The split is empty or damaged.
     """
-    first = read_split(RunFolder(paths[0]).raw, split)
+    first = read_split(paths[0], split)
     for path in paths[1:]:
         for one, other, side in zip(
-            first, read_split(RunFolder(path).raw, split), ("source", "target"), strict=True
+            first, read_split(path, split), ("source", "target"), strict=True
         ):
             if one == other:
                 continue

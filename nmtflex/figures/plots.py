@@ -163,7 +163,7 @@ def _line(opened: Opened, kind: SentenceFigure, report: Report) -> tuple[str, st
     if kind.index is None:
         return kind.sentence or "", "a given sentence"
     split = chosen_split([opened.run.folder.path], kind.split, report)
-    sources, _ = read_split(opened.run.folder.raw, split)
+    sources, _ = read_split(opened.run.folder.path, split)
     if kind.index >= len(sources):
         raise OptionError(
             f"--index {kind.index}: {split} of {opened.run.folder.path} has "
@@ -248,7 +248,7 @@ def _by_length(
     split = chosen_split(paths, kind.split, report)
     facts, measured = [], []
     for one, name in zip(open_runs(paths, decoding, shown), names(paths), strict=True):
-        sources, references = read_split(one.run.folder.raw, split)
+        sources, references = read_split(one.run.folder.path, split)
         report(f"{one.run.folder.path}: translating {counted(len(sources), 'sentence')} of {split}")
         facts.append({**facts_of(one, name, decoding), "split": split})
         if isinstance(kind, SecondsFigure):

@@ -15,13 +15,13 @@ import numpy as np
 
 from nmtflex.bench.stopwatch import Stopwatch
 from nmtflex.config import Decoding, ScoreConfig, ShownConfig
+from nmtflex.corpus.store import raw_path
 from nmtflex.decoding.opening import Opened
 from nmtflex.decoding.traces import Numbers, SentenceTrace
 from nmtflex.decoding.translation import Translation
 from nmtflex.evaluation.run_scores import (
     run_scorer,
     score_translated,
-    split_files,
     translate_lines,
     with_model,
 )
@@ -127,7 +127,7 @@ def _of_run(
     opened: Opened, name: str, sources: Sequence[str], references: Sequence[str], wanted: ReportTask
 ) -> _OfRun:
     run, translator = opened.run, opened.translator
-    file = str(split_files(run.folder.raw, wanted.split)[1])
+    file = str(raw_path(run.folder.path, wanted.split, "target"))
     scores = with_model(wanted.scores, run.folder)
     scorer = run_scorer(translator.pipeline.target, file, references, scores)
     translator.warm_up(sources)

@@ -16,7 +16,6 @@ from nmtflex.evaluation.run_scores import (
     read_split,
     run_bleu,
     run_scorer,
-    split_files,
 )
 from nmtflex.text.pipeline import SidePipeline
 from nmtflex.text.tokenizers import build_tokenizer
@@ -175,7 +174,8 @@ def test_empty_reference_of_a_run():
 @pytest.fixture
 def file(tmp_path):
     def write(name, text):
-        path = tmp_path / name
+        path = tmp_path / "raw" / name
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(text.encode())
         return path
 
@@ -183,21 +183,20 @@ def file(tmp_path):
 
 
 def test_split_of_a_run(tmp_path, file):
-    files = file("test.source.txt", "1 2\n\n3\n"), file("test.target.txt", "a b\n\u3000\nc\n")
+    file("test.source.txt", "1 2\n\n3\n")
+    file("test.target.txt", "a b\n\u3000\nc\n")
     assert read_split(tmp_path, "test") == (["1 2", "", "3"], ["a b", "\u3000", "c"])
-    assert split_files(tmp_path, "test") == files
 
 
 def test_unknown_split_names_those_there_are(tmp_path, file):
-    run = tmp_path.parent
     with pytest.raises(RunError) as caught:
         read_split(tmp_path, "test")
-    assert str(caught.value) == f"{run} has no split 'test'; it has no test data"
+    assert str(caught.value) == f"{tmp_path} has no split 'test'; it has no test data"
     file("valid.source.txt", "a\n")
     file("test.source.txt", "a\n")
     with pytest.raises(RunError) as caught:
         read_split(tmp_path, "tset")
-    assert str(caught.value) == f"{run} has no split 'tset'; there is test and valid"
+    assert str(caught.value) == f"{tmp_path} has no split 'tset'; there is test and valid"
 
 
 def test_damaged_split(tmp_path, file):
