@@ -10,14 +10,12 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from nmtflex.attention.base import Trace
 from nmtflex.ops import sequence
 from nmtflex.ops.attend import Penalty, Source, Window, window_below
+from nmtflex.ops.linear.remainder_stages import REACH
 from nmtflex.ops.tensors import precise
-
-REACH = 2.0  # of penalties beyond tau: what is further away would weigh less than e^-2 as much
 
 
 class Sides(NamedTuple):
@@ -39,8 +37,7 @@ class Sums(NamedTuple):
     in float32, however long the sentence is.
     """
 
-    means: Tensor  # [B, A + H], of the keys and values of a sentence
-    sums: Tensor  # [B, S + 1, A + H], of the deviations of the first s positions
+    table: Tensor  # [B, S + 2, A + H], sums over the first s positions; last the sentence's means
     units: int  # A
     lengths: Tensor  # [B]
 
@@ -53,11 +50,11 @@ class Sums(NamedTuple):
             rows: [N] sentence of each hypothesis.
             left: What is left out.
         """
-        first = rows * self.sums.shape[1]
+        first = rows * self.table.shape[1]
         places = torch.cat([*(left.end + first), *(left.begin + first)])
-        read = self.sums.flatten(0, 1).index_select(0, places).view(2, 2, len(rows), -1)
+        read = self.table.flatten(0, 1).index_select(0, places).view(2, 2, len(rows), -1)
         deviation = (read[0] - read[1]).sum(0) / left.number.clamp(min=1).unsqueeze(1)
-        mean = self.means.index_select(0, rows) + deviation
+        mean = self.table[:, -1].index_select(0, rows) + deviation
         return mean[:, : self.units], mean[:, self.units :]
 
 
@@ -68,10 +65,10 @@ def sum_up(source: Source) -> Sums:
     inside = torch.arange(joined.shape[1], device=joined.device) < lengths.unsqueeze(1)
     padding = ~inside.unsqueeze(2)
     joined = joined.masked_fill(padding, 0)
-    means = joined.sum(1) / lengths.unsqueeze(1)
-    deviations = (joined - means.unsqueeze(1)).masked_fill(padding, 0)
-    sums = functional.pad(deviations.cumsum(1), (0, 0, 1, 0))
-    return Sums(means, sums, source.keys.shape[2], lengths)
+    means = joined.sum(1, keepdim=True) / lengths.view(-1, 1, 1)
+    deviations = (joined - means).masked_fill(padding, 0)
+    table = torch.cat([torch.zeros_like(means), deviations.cumsum(1), means], dim=1)
+    return Sums(table, source.keys.shape[2], lengths)
 
 
 class Remainder(NamedTuple):
@@ -132,11 +129,7 @@ def remainder(
     """
     if rows is None:
         rows = torch.arange(len(query), device=query.device)
-    reach = window_below(tau + REACH, penalty, sums.lengths[rows])
-    left = Sides(
-        torch.stack([torch.minimum(reach.start, window.start), window.stop]),
-        torch.stack([window.start, torch.maximum(reach.stop, window.stop)]),
-    )
+    left = left_out(window, penalty, sums.lengths[rows], tau)
     key, value = sums.mean(rows, left)
     count = left.number
     score = sequence.scores(query.unsqueeze(1), key.unsqueeze(1), torch.ones_like(count), v)
@@ -144,6 +137,22 @@ def remainder(
     mean = penalty.gate * _squares(left, penalty.focus) / some / (2 * penalty.sigma**2)
     share = torch.sigmoid(score.flatten() + some.log() - mean - log_sum)
     return Remainder(share.masked_fill(count == 0, 0), value, left)
+
+
+def left_out(window: Window, penalty: Penalty, lengths: Tensor, tau: float) -> Sides:
+    """Return the positions out of N windows whose penalty is below tau + 2.
+
+    Args:
+        window: Of the positions with a penalty below tau.
+        penalty: Of N hypotheses.
+        lengths: [N], of their sentences.
+        tau: Threshold.
+    """
+    reach = window_below(tau + REACH, penalty, lengths)
+    return Sides(
+        torch.stack([torch.minimum(reach.start, window.start), window.stop]),
+        torch.stack([window.start, torch.maximum(reach.stop, window.stop)]),
+    )
 
 
 def _squares(left: Sides, focus: Tensor) -> Tensor:

@@ -22,9 +22,8 @@ from nmtflex.attention.grouping import summed
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import exactly, real
 from nmtflex.config import RfaConfig
+from nmtflex.ops.linear.attend_stages import SHORTEST
 from nmtflex.ops.tensors import full_precision
-
-SHORTEST = 1e-3  # length below which vectors of length 1 become shorter: 0 has no direction
 
 
 class Features(NamedTuple):

@@ -13,6 +13,7 @@ SEQUENCE_LOOPS = "nmtflex/ops/sequence/loops.py"
 POINTWISE_LOOPS = "nmtflex/ops/recurrent/loops.py"
 SSRU, SSRU_LOOPS = "tests/unit/ops/test_ssru.py", "nmtflex/ops/recurrent/ssru_loops.py"
 FUSED, HEADS = "tests/unit/model/test_fused_layers.py", "nmtflex/ops/linear/attend_stages.py"
+RESTS = "nmtflex/ops/linear/remainder_stages.py"
 WHOLE, GROW_LOOPS = "tests/unit/decoding/test_fused_search.py", "nmtflex/ops/beam/grow_loops.py"
 ENCODE_LOOPS = "nmtflex/ops/linear/encode_loops.py"
 SELF, SELF_LOOPS = "tests/unit/ops/test_self_attention.py", "nmtflex/ops/self_attention/loops.py"
@@ -393,9 +394,37 @@ KERNELS = [
     ),
     Mutant(
         HEADS,
-        "damp(scores, start, focus.centre,",
-        "damp(scores, 0, focus.centre,",
+        "damp(weights, focus.start, focus.centre,",
+        "damp(weights, 0, focus.centre,",
         "the Gaussian of a decoder's step in one call is beside its centre",
+        FUSED,
+    ),
+    Mutant(
+        HEADS,
+        "weights /= max(total, one)",
+        "weights /= total",
+        "the denominator of random features is not bounded in a decoder's step in one call",
+        FUSED,
+    ),
+    Mutant(
+        RESTS,
+        "tau + type(tau)(REACH)",
+        "tau",
+        "nothing stands for what a window leaves out in a decoder's step in one call",
+        FUSED,
+    ),
+    Mutant(
+        RESTS,
+        "gate * squares / count / spread",
+        "gate * squares / spread",
+        "the mean penalty of a remainder is a sum in a decoder's step in one call",
+        FUSED,
+    ),
+    Mutant(
+        RESTS,
+        "_mean(sums, left, len(context) + a)",
+        "_mean(sums, left, a)",
+        "a remainder's value is its key in a decoder's step in one call",
         FUSED,
     ),
     Mutant(

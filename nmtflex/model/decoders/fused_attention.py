@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from nmtflex.attention import Glimpse, State
 from nmtflex.attention.heads import HeadMemory
-from nmtflex.model.decoders.inside import Inside, Look, inside
-from nmtflex.ops.linear.attend_stages import Seen, Source
+from nmtflex.model.decoders.inside import Inside, Look, Parts, inside
+from nmtflex.ops.linear.looking import Seen, Source
 from nmtflex.ops.linear.packed import Array, array
 from nmtflex.ops.linear.stages import NOTHING_SEEN, NOWHERE
 
@@ -47,15 +47,16 @@ class FusedAttention:
             return Sources(tuple(memories), NOWHERE)
         inner = [memory.inner for memory in memories]
         found = [own.lay_out(memory) for own, memory in zip(self.layers, inner, strict=True)]
-        keys = torch.stack([layout.keys for layout in found])
-        values = torch.stack([layout.values for layout in found])
+        layers = zip(*(layout.parts for layout in found), strict=True)
+        together = Parts(*(torch.stack(list(parts)) for parts in layers))
         shared = tuple(
-            memory._replace(inner=own.replace(memory.inner, *parts))
-            for own, memory, *parts in zip(self.layers, memories, keys, values, strict=True)
+            memory._replace(inner=own.replace(memory.inner, Parts(*parts)))
+            for own, memory, *parts in zip(self.layers, memories, *together, strict=True)
         )
         lengths, heads = found[0].lengths, len(found[0].lengths) // memories[0].sentences
         numbers = self.layers[0].scale, found[0].reach, self.layers[0].spread
-        arrays = array(keys), array(values), array(lengths), np.empty(0, np.int64)
+        keys, values, sums = map(array, together)
+        arrays = keys, values, sums, array(lengths), np.empty(0, np.int64)
         return Sources(shared, Source(*arrays, heads, *map(np.float32, numbers)))
 
     def begin(self, source: Source, states: Sequence[State], words: Tensor, trace: bool) -> Seen:

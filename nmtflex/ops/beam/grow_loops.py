@@ -16,7 +16,7 @@ from nmtflex.ops.arrays import Array, Whole
 from nmtflex.ops.beam import SLACK, Rules, loops, repeat_loops
 from nmtflex.ops.compiled import ROUNDED, SUMS, compiled, entry, inside
 from nmtflex.ops.linear import stage_loops
-from nmtflex.ops.linear.attend_stages import Seen, Source
+from nmtflex.ops.linear.looking import Seen, Source
 from nmtflex.ops.linear.stage_loops import Fixed, Moving, Rows
 from nmtflex.ops.vocabulary import output_loops
 from nmtflex.ops.vocabulary.output_loops import Layer
@@ -175,6 +175,7 @@ def _advance(
     source = Source(
         whole.keys,
         whole.values,
+        whole.sums,
         whole.lengths,
         rows,
         whole.heads,

@@ -17,8 +17,9 @@ from numba import prange
 from nmtflex.ops.arrays import Array, Whole
 from nmtflex.ops.cache.loops import attend_row
 from nmtflex.ops.compiled import SUMS, compiled, entry
-from nmtflex.ops.linear.attend_stages import Network, Room, Seen, Source, attend
+from nmtflex.ops.linear.attend_stages import attend
 from nmtflex.ops.linear.int8_loops import Int8, normalize_row, relu
+from nmtflex.ops.linear.looking import Network, Room, Seen, Source
 from nmtflex.ops.linear.product_loops import COLUMNS, ROWS, enter, multiply, space
 from nmtflex.ops.recurrent.ssru_loops import step
 

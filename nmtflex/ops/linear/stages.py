@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from nmtflex.ops.linear import encode_loops, stage_loops
-from nmtflex.ops.linear.attend_stages import Network, Seen, Source
+from nmtflex.ops.linear.looking import Network, Seen, Source
 from nmtflex.ops.linear.packed import NOTHING, Array, Packed
 from nmtflex.ops.linear.stage_loops import NONE, PRODUCT, Fixed, Moving, Rows
 from nmtflex.ops.threads import run_rows
@@ -19,7 +19,7 @@ from nmtflex.ops.threads import run_rows
 ONE = np.float32(1)
 NO_KEYS = np.empty((0, 0, 0, 1), np.float32)
 NO_ROWS = np.empty(0, np.int64)
-NOWHERE = Source(NO_KEYS, NO_KEYS, NO_ROWS, NO_ROWS, 1, ONE, ONE, ONE)
+NOWHERE = Source(NO_KEYS, NO_KEYS, NO_KEYS, NO_ROWS, NO_ROWS, 1, ONE, ONE, ONE)
 NO_STATES = np.empty((0, 0, 1), np.float32)
 NOTHING_SEEN = Seen(
     np.empty((0, 0), np.float32),

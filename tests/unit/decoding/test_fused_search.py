@@ -15,8 +15,11 @@ from nmtflex.config import (
     LocalMConfig,
     LocalPConfig,
     MemoryConfig,
+    MochaConfig,
     ModelConfig,
+    MonotonicConfig,
     NoneConfig,
+    RfaConfig,
     SearchConfig,
 )
 from nmtflex.decoding.search import beam_search
@@ -32,6 +35,8 @@ DOT = GlobalConfig(score="dot")
 INSIDE = [
     DOT, NoneConfig(), FlexibleConfig(score="dot", sigma=0.7), LocalMConfig(score="dot", window=1),
     LocalPConfig(score="dot", window=2), MemoryConfig(K=3), AbcConfig(score="dot", K=3),
+    RfaConfig(features=4), RfaConfig(features=5, feature_map="positive", score="dot"),
+    MonotonicConfig(), MochaConfig(chunk=1), MochaConfig(chunk=3), GlobalConfig(score="general"),
 ]  # fmt: skip
 SOURCES = [[4, 5, 6, 7, 8], [9, 10], [11], [12, 13, 14, 15, 16, 17, 18], [5, 4]]
 
@@ -141,8 +146,10 @@ def test_much_work_is_done_in_short_calls(monkeypatch):
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.3])
-def test_under_a_threshold(tau):
-    model = build(attention=FlexibleConfig(score="dot", sigma=0.7))
+@pytest.mark.parametrize("remainder", [False, True])
+def test_under_a_threshold(tau, remainder):
+    flexible = FlexibleConfig(score="dot", sigma=0.7, remainder=remainder)
+    model = build(attention=flexible, end=1.0)
     check(*both(model, SearchConfig(beam=3, max_length=9), model.limited(Limits(tau=tau))))
 
 

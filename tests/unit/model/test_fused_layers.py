@@ -43,16 +43,14 @@ MECHANISMS = [
     LocalPConfig(window=1),
     MemoryConfig(K=3),
     AbcConfig(K=3),
-    RfaConfig(features=4),
-    MonotonicConfig(),
-    MochaConfig(chunk=2),
     MemoryConfig(K=3, decoder_scoring="sigmoid"),
-    FlexibleConfig(score="dot", remainder=True),
 ]
 INSIDE = [
     DOT, FlexibleConfig(score="dot", sigma=0.7), FlexibleConfig(score="dot", gate_feedback=False),
     LocalMConfig(score="dot", window=1), LocalPConfig(score="dot", window=2), MemoryConfig(K=3),
-    AbcConfig(score="dot", K=3),
+    AbcConfig(score="dot", K=3), FlexibleConfig(score="dot", remainder=True), RfaConfig(features=4),
+    RfaConfig(features=5, feature_map="positive", score="dot"),
+    MonotonicConfig(), MochaConfig(chunk=1), MochaConfig(chunk=3), GlobalConfig(score="general"),
 ]  # fmt: skip
 ROWS = torch.tensor([0, 0, 1, 2, 2, 2, 3, 5, 5])
 
@@ -115,10 +113,12 @@ def test_a_step_with_any_mechanism(options, attention, kind):
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.05, 0.5, 3.0])
-@pytest.mark.parametrize("feedback", [True, False])
+@pytest.mark.parametrize("options", [
+    {}, {"gate_feedback": False}, {"remainder": True}, {"remainder": True, "sigma": 0.3},
+], ids=str)  # fmt: skip
 @torch.inference_mode()
-def test_a_step_under_a_threshold(tau, feedback):
-    flexible = FlexibleConfig(score="dot", sigma=0.7, gate_feedback=feedback)
+def test_a_step_under_a_threshold(tau, options):
+    flexible = FlexibleConfig(**{"score": "dot", "sigma": 0.7} | options)
     check_steps({"attention": flexible}, "ssru", 9, False, close, Limits(tau=tau), away=True)
 
 
