@@ -13,6 +13,7 @@ SEQUENCE_LOOPS = "nmtflex/ops/sequence/loops.py"
 POINTWISE_LOOPS = "nmtflex/ops/recurrent/loops.py"
 SSRU, SSRU_LOOPS = "tests/unit/ops/test_ssru.py", "nmtflex/ops/recurrent/ssru_loops.py"
 FUSED, HEADS = "tests/unit/model/test_fused_layers.py", "nmtflex/ops/linear/attend_stages.py"
+LOOKS = "nmtflex/ops/linear/focus_stages.py"
 RESTS = "nmtflex/ops/linear/remainder_stages.py"
 WHOLE, GROW_LOOPS = "tests/unit/decoding/test_fused_search.py", "nmtflex/ops/beam/grow_loops.py"
 ENCODE_LOOPS = "nmtflex/ops/linear/encode_loops.py"
@@ -379,7 +380,7 @@ KERNELS = [
         FUSED,
     ),
     Mutant(
-        HEADS,
+        LOOKS,
         "hidden[u] += words[u]",
         "hidden[u] += words[0]",
         "all units of a gate see the first of the previous word's numbers",
@@ -404,6 +405,20 @@ KERNELS = [
         "weights /= max(total, one)",
         "weights /= total",
         "the denominator of random features is not bounded in a decoder's step in one call",
+        FUSED,
+    ),
+    Mutant(
+        LOOKS,
+        "np.int64(before), length",
+        "0, length",
+        "a scan of a decoder's step in one call begins at the first position",
+        FUSED,
+    ),
+    Mutant(
+        LOOKS,
+        "units = len(hidden) // 2 if kind == MOCHA else len(hidden)",
+        "units = len(hidden)",
+        "mocha's scan in one call adds the energy of the chunk",
         FUSED,
     ),
     Mutant(
