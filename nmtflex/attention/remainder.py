@@ -14,7 +14,7 @@ from torch import Tensor
 from nmtflex.attention.base import Trace
 from nmtflex.ops import sequence
 from nmtflex.ops.attend import Penalty, Source, Window, window_below
-from nmtflex.ops.linear.remainder_stages import REACH
+from nmtflex.ops.linear.looking import REACH
 from nmtflex.ops.tensors import precise
 
 

@@ -22,7 +22,7 @@ from nmtflex.attention.grouping import summed
 from nmtflex.attention.scores import build_score
 from nmtflex.attention.source import exactly, real
 from nmtflex.config import RfaConfig
-from nmtflex.ops.linear.attend_stages import SHORTEST
+from nmtflex.ops.linear.looking import SHORTEST
 from nmtflex.ops.tensors import full_precision
 
 

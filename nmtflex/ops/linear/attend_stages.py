@@ -19,6 +19,7 @@ from nmtflex.ops.linear.looking import (
     LOCAL_P,
     POSITIVE,
     SCANNED,
+    SHORTEST,
     WINDOWED,
     Focus,
     Network,
@@ -27,8 +28,6 @@ from nmtflex.ops.linear.looking import (
     Source,
 )
 from nmtflex.ops.linear.remainder_stages import Rest, join, nothing_left, spread_out, weigh_rest
-
-SHORTEST = 1e-3  # length below which a vector scaled to length 1 stays shorter: 0 has no direction
 
 
 @compiled(**SUMS)

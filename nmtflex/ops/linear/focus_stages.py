@@ -49,7 +49,7 @@ def find_focus(
     if kind == LOCAL_M:
         return _around(min(before, query.dtype.type(length - 1)), source.reach, length)
     if kind in SCANNED:
-        fill(network, query, query[:0], hidden)
+        _fill(network, query, query[:0], hidden)
         units = len(hidden) // 2 if kind == MOCHA else len(hidden)
         return _scan(network, source.keys[place, at], source, before, length, hidden[:units])
     size = seen.words.shape[1] // seen.before.shape[1]
@@ -74,7 +74,7 @@ def _around(centre: np.floating, reach: np.floating, length: np.int64) -> Focus:
 @compiled(**SUMS)
 def _squash(network: Network, query: Array, words: Array, hidden: Array) -> np.floating:
     """Return what a network makes of a query [A] and of words [U] or [0]."""
-    fill(network, query, words, hidden)
+    _fill(network, query, words, hidden)
     total = network.outer[0]
     for u in range(hidden.shape[0]):
         total += network.v[u] * tanh(hidden[u])
@@ -82,7 +82,7 @@ def _squash(network: Network, query: Array, words: Array, hidden: Array) -> np.f
 
 
 @compiled(**SUMS)
-def fill(network: Network, query: Array, words: Array, hidden: Array) -> None:
+def _fill(network: Network, query: Array, words: Array, hidden: Array) -> None:
     """Fill the hidden layer of a network, before its tanh."""
     hidden[:] = network.inner
     for u in range(words.shape[0]):

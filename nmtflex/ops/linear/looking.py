@@ -16,6 +16,9 @@ WINDOWED = (FLEXIBLE, LOCAL_P, LOCAL_M, MONOTONIC, MOCHA)
 SCANNED = (MONOTONIC, MOCHA)
 FEATURES = (FOURIER, POSITIVE)
 
+REACH = 2.0  # of a remainder beyond tau: what is further away would weigh less than e^-2 as much
+SHORTEST = 1e-3  # length below which a vector scaled to length 1 stays shorter: 0 has no direction
+
 
 class Source(NamedTuple):
     """What K sublayers attend to; the sentences of head i are from i B on."""

@@ -13,10 +13,8 @@ import numpy as np
 from nmtflex.ops.arrays import Array
 from nmtflex.ops.attend.windows import edges
 from nmtflex.ops.compiled import EXACT, SUMS, compiled
-from nmtflex.ops.linear.looking import Focus
+from nmtflex.ops.linear.looking import REACH, Focus
 from nmtflex.ops.recurrent.loops import sigmoid
-
-REACH = 2.0  # of penalties beyond tau: what is further away would weigh less than e^-2 as much
 
 
 class Rest(NamedTuple):

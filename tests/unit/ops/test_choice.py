@@ -100,7 +100,7 @@ def test_numba_is_loaded_where_it_is_needed():
         from nmtflex.cli.app import main
         main(["--help"])
         assert not {"numba", "torch"} & set(sys.modules)
-        import nmtflex.ops.attend
+        import nmtflex.attention
         assert "numba" not in sys.modules
         print("checked")
         """
