@@ -167,12 +167,13 @@ def growths(rows: Sequence[SyntheticRow], tau: float) -> list[Growth]:
 
 
 def as_csv(rows: Sequence[SyntheticRow]) -> str:
-    """Return one line per model and length; medians, unrounded."""
-    columns = ["backbone", "attention", "length", *(quantity.column for quantity in QUANTITIES)]
+    """Return one line per model and length with what was measured; medians, unrounded."""
+    measured = [one for one in QUANTITIES if one.value(rows[0]) is not None]
+    columns = ["backbone", "attention", "length", *(quantity.column for quantity in measured)]
     return csv_text(
         columns,
         (
-            [row.backbone, row.attention, row.length, *(one.value(row) for one in QUANTITIES)]
+            [row.backbone, row.attention, row.length, *(one.value(row) for one in measured)]
             for row in rows
         ),
     )

@@ -244,17 +244,20 @@ def _bench_synthetic(config: BenchConfig, decoding: Decoding) -> None:
     place = open_device(decoding.device)
     how = computing(place, decoding.device.dtype)
     rows = bench_synthetic(config.models(), wanted, note)
-    grown = growths(rows, wanted.tau) if config.growth else []
+    grown = growths(rows, wanted.tau)
     if config.output is not None:
         from nmtflex.bench.growth import as_csv
         from nmtflex.figures.figures import growth
 
+        across = "source positions"
+        if config.growth:
+            across = "source and target tokens, t"
         caption = f"{computed_on(how)} · batches of {counted(wanted.sentences, 'sentence')}"
-        figure = growth(grown, f"{caption} · beam {wanted.beam}")
+        figure = growth(grown, f"{caption} · beam {wanted.beam}", across)
         note(_write_files(config.output, as_csv(rows), figure))
     if not config.json:
         _print_synthetic(rows, wanted.tau)
-        if grown:
+        if config.growth:
             write_line("")
             _print_growth(grown)
         return
@@ -267,7 +270,7 @@ def _bench_synthetic(config: BenchConfig, decoding: Decoding) -> None:
         "words": wanted.words,
     }
     found = {"rows": [row.to_dict() for row in rows]}
-    if grown:
+    if config.growth:
         found["growth"] = [one.to_dict() for one in grown]
     _write(config, place, {**settings, **how, **found})
 

@@ -141,7 +141,7 @@ class BenchConfig(Config):
         Path | None,
         Opt(
             "Write a table to OUTPUT.csv and a figure to OUTPUT.png: of runs their BLEU and their "
-            "target tokens per second, of --growth time and memory by length.",
+            "target tokens per second, with --synthetic time and memory by length.",
             also=("--out",),
         ),
     ] = None
@@ -194,8 +194,8 @@ class BenchConfig(Config):
             idle |= dict.fromkeys(OF_SYNTHETIC, "has no effect without --synthetic")
         if self.runs:
             idle |= self._without_files()
-        if instead and not self.growth:
-            idle["output"] = "has no effect without runs or --growth"
+        if self.kernels:
+            idle["output"] = "has no effect with --kernels"
         return self._faults_of_synthetic() + self.given(idle)
 
     def _without_files(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Time and memory over the length: ``nmtflex bench --synthetic --growth``."""
+"""Time and memory over the length: ``nmtflex bench --synthetic``."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ DECADE = 10.0  # the least ratio of a panel's greatest to its least value
 
 
 @look()
-def growth(measured: Sequence[Growth], caption: str) -> Figure:
+def growth(measured: Sequence[Growth], caption: str, across: str) -> Figure:
     """Draw a panel per quantity and a line per model, both axes logarithmic.
 
     Args:
         measured: Quantities of models over lengths.
         caption: Machine and settings.
+        across: What the lengths are of.
     """
     names = dict.fromkeys(one.quantity.name for one in measured)
     panels = [[one for one in measured if one.quantity.name == name] for name in names]
@@ -41,7 +42,7 @@ def growth(measured: Sequence[Growth], caption: str) -> Figure:
     figure = canvas(PANEL * COLUMNS, PANEL * rows)
     grid = figure.subplots(rows, COLUMNS, squeeze=False).flatten()
     for axes, lines in zip(grid, panels, strict=False):
-        _panel(axes, lines)
+        _panel(axes, lines, across)
     for axes in grid[len(panels) :]:
         axes.remove()
     legend(figure, grid[: len(panels)])
@@ -49,7 +50,7 @@ def growth(measured: Sequence[Growth], caption: str) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, lines: Sequence[Growth]) -> None:
+def _panel(axes: Axes, lines: Sequence[Growth], across: str) -> None:
     """Draw one quantity, and what is proportional to the length."""
     from matplotlib.ticker import EngFormatter, NullLocator
 
@@ -68,11 +69,11 @@ def _panel(axes: Axes, lines: Sequence[Growth]) -> None:
     lengths = lines[0].lengths
     lowest = min(line.values[0] for line in lines)
     guide = [lowest * length / lengths[0] for length in lengths]
-    axes.plot(lengths, guide, color=GREY, linestyle=":", label="proportional to t")
+    axes.plot(lengths, guide, color=GREY, linestyle=":", label="proportional to the length")
     axes.set_xticks(lengths, [f"{length:,}" for length in lengths])
     axes.yaxis.set_major_formatter(lambda y, _: thousands(y) if y >= 1000 else f"{y:g}")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_locator(NullLocator())
     axes.set_title(lines[0].quantity.name, fontsize="medium", loc="left")
-    axes.set_xlabel("source and target tokens, t")
+    axes.set_xlabel(across)
     axes.grid(alpha=0.3)

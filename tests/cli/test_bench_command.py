@@ -210,6 +210,25 @@ def test_growth(command_line, at_home, tmp_path):
     assert str(tmp_path / "length.csv") in result.err.splitlines()[-1]
 
 
+def test_files_of_lengths(command_line, at_home, tmp_path):
+    pytest.importorskip("matplotlib")
+    result = command_line("bench", *SYNTHETIC, "--output", tmp_path / "length", *QUICK)
+    assert result.code == 0, result.err
+    first, *rows = (tmp_path / "length.csv").read_text().splitlines()
+    columns = first.split(",")
+    assert columns[:3] == ["backbone", "attention", "length"]
+    assert not [column for column in columns if column.startswith("training")]
+    rows = [row.split(",") for row in rows]
+    table = table_of(result.out)
+    assert [row[:3] for row in rows] == [
+        [backbone, attention.partition(",")[0], length]
+        for backbone, attention, length, *_ in table[1:]
+    ]
+    place = columns.index("decoding_milliseconds_per_target_token")
+    assert [f"{float(row[place]):.3f}" for row in rows] == [row[3] for row in table[1:]]
+    assert (tmp_path / "length.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_json_of_growth(command_line, at_home):
     found = json.loads(command_line("bench", *GROWTH, "--json", *QUICK).out)
     assert found["steps"] == 0
@@ -241,8 +260,8 @@ def test_json_of_growth(command_line, at_home):
         (["--synthetic", "--backbones", "recurrent+gru"], "backbones ... ssru ... 'gru'"),
         (["--synthetic", "--backbones", "recurrent"], "--backbones ... 'recurrent'"),
         (["--synthetic", "--mechanisms", "global,"], "mechanisms ... memory ... ''"),
-        (["--synthetic", "--output", "x"], "--output x has no effect without runs or --growth"),
-        (["--kernels", "--output", "x"], "--output x has no effect without runs or --growth"),
+        (["--kernels", "--output", "x"], "--output x has no effect with --kernels"),
+        (["--synthetic", "--output", "no/x"], "--output no/x"),
         (["RUN", "--output", "no/x"], "--output no/x"),
         (["--synthetic", "--growth", "--output", "no/x"], "--output no/x"),
         (["--kernels", "--growth"], "--growth has no effect without --synthetic"),
