@@ -23,10 +23,7 @@ SHORTEST = 1e-3  # length below which a vector scaled to length 1 stays shorter:
 class Source(NamedTuple):
     """What K sublayers attend to; the sentences of head i are from i B on."""
 
-    keys: (
-        Array  # [K, h B, S, A], or [K, 1, S, A] where all have the same; for a scan [.., U], norms
-    )
-    # of features [.., 1]
+    keys: Array  # [K, h B, S, A], or [K, 1, S, A] if all have the same; of a scan [.., U]
     values: Array  # [K, h B, S, A]
     sums: Array  # [K, h B, S + 2, 2 A], of the remainder; [K, 0, 0, 1] without one
     lengths: Whole  # [h B]
