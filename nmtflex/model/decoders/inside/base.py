@@ -1,7 +1,7 @@
 """What any mechanism does inside a call of all layers, and what a call reads of a batch's source.
 
-Legend: N hypotheses, h heads, A units of a head, B sentences, S source positions or slots, U units of
-a network of one hidden layer.
+Legend: N hypotheses, h heads, A units of a head, B sentences, S source positions or slots, U units
+of a network of one hidden layer.
 """
 
 from __future__ import annotations
