@@ -409,8 +409,8 @@ KERNELS = [
     ),
     Mutant(
         LOOKS,
-        "np.int64(before), length",
-        "0, length",
+        "network.outer, keys, first, length",
+        "network.outer, keys, 0, length",
         "a scan of a decoder's step in one call begins at the first position",
         FUSED,
     ),

@@ -97,12 +97,20 @@ def score(query: Array, v: Array, keys: Array, scores: Array) -> None:
         key = keys[i]
         score = query.dtype.type(0)
         if v.shape[0]:
-            for a in range(v.shape[0]):
-                score += v[a] * tanh(query[a] + key[a])
+            score = additive(query, v, key)
         else:
             for a in range(query.shape[0]):
                 score += query[a] * key[a]
         scores[i] = score
+
+
+@compiled(**SUMS)
+def additive(query: Array, v: Array, key: Array) -> np.floating:
+    """Return the additive score of a query against one key, of which A units count."""
+    total = query.dtype.type(0)
+    for a in range(v.shape[0]):
+        total += v[a] * tanh(query[a] + key[a])
+    return total
 
 
 @compiled(**EXACT)

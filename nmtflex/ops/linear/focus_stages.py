@@ -22,6 +22,7 @@ from nmtflex.ops.linear.looking import (
     Seen,
     Source,
 )
+from nmtflex.ops.monotonic.loops import stop
 from nmtflex.ops.recurrent.loops import sigmoid
 
 
@@ -92,7 +93,7 @@ def _fill(network: Network, query: Array, words: Array, hidden: Array) -> None:
 
 @compiled(**SUMS)
 def _scan(
-    network: Network, keys: Array, source: Source, before: float, length: int, hidden: Array
+    network: Network, keys: Array, source: Source, before: float, length: np.int64, hidden: Array
 ) -> Focus:
     """Return the positions that end where a scan stops; none if it passes the end.
 
@@ -104,14 +105,9 @@ def _scan(
         length: Of the sentence.
         hidden: [U], filled.
     """
-    kind = hidden.dtype.type
-    for s in range(np.int64(before), length):
-        energy = network.outer[0]
-        for u in range(len(hidden)):
-            energy += network.v[u] * tanh(hidden[u] + keys[s, u])
-        if not energy < 0:  # at NaN too, which shall be seen
-            chosen = energy if np.isnan(energy) else kind(1)
-            start = max(s + 1 - np.int64(source.reach), np.int64(0))
-            return Focus(start, np.int64(s + 1), chosen, kind(s))
-    end = np.int64(length)
-    return Focus(end, end, kind(0), kind(length))
+    v, first = network.v[: len(hidden)], np.int64(before)
+    s, chosen = stop(hidden, v, network.outer, keys, first, length)
+    if s == length:
+        return Focus(length, length, chosen, type(chosen)(length))
+    start: Any = max(s + 1 - np.int64(source.reach), 0)
+    return Focus(start, np.int64(s + 1), chosen, type(chosen)(s))

@@ -13,7 +13,7 @@ import numpy as np
 from numba import prange
 
 from nmtflex.ops.arrays import Array, Whole
-from nmtflex.ops.attend.loops import score, softmax
+from nmtflex.ops.attend.loops import additive, softmax
 from nmtflex.ops.compiled import SUMS, compiled, entry
 from nmtflex.ops.elementary import exp
 
@@ -61,24 +61,27 @@ def scan(scanned: Scanned, position: Whole, chosen: Array, shares: Whole) -> Non
     for share in prange(shares.shape[0] - 1):
         for n in range(shares[share], shares[share + 1]):
             s = scanned.start[n]
+            keys, length = scanned.keys[scanned.rows[n]], scanned.lengths[n]
             for t in range(position.shape[1]):
-                s = _stop(scanned, n, t, s, chosen[n, t : t + 1])
+                query = scanned.query[n, t]
+                s, chosen[n, t] = stop(query, scanned.v, scanned.bias, keys, s, length)
                 position[n, t] = s
 
 
 @compiled(**SUMS)
-def _stop(scanned: Scanned, n: int, t: int, s: int, chosen: Array) -> int:
-    """Return where the scan of a step that begins at s stops; ``chosen`` [1] is filled."""
-    query, keys = scanned.query[n, t], scanned.keys[scanned.rows[n]]
-    while s < scanned.lengths[n]:
-        score(query, scanned.v, keys[s : s + 1], chosen)
-        energy = chosen[0] + scanned.bias[0]
+def stop(
+    query: Array, v: Array, bias: Array, keys: Array, first: int, length: int
+) -> tuple[int, np.floating]:
+    """Return where a scan of keys [S, A] that begins at ``first`` stops, and 1, 0 or NaN.
+
+    It is the length and 0 if no energy is at least 0.
+    """
+    kind = query.dtype.type
+    for s in range(first, length):
+        energy = additive(query, v, keys[s]) + bias[0]
         if not energy < 0:  # at NaN too, which shall be seen
-            chosen[0] = energy if np.isnan(energy) else chosen.dtype.type(1)
-            return s
-        s += 1
-    chosen[0] = 0
-    return s
+            return s, energy if np.isnan(energy) else kind(1)
+    return length, kind(0)
 
 
 @entry(parallel=True)
