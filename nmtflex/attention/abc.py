@@ -30,7 +30,7 @@ class BoundedMemory(NamedTuple):
     """A batch's source in K slots a sentence."""
 
     slots: Source  # keys and values [B, K, ..], as if a slot were a source position
-    phi: Tensor  # [B, S, K], what filled them, 0 at padding; read by traces alone
+    phi: Tensor  # [B, S, K], what filled them, 0 at padding; for traces, see ``Limits.kept``
 
 
 @register(AbcConfig)
@@ -85,7 +85,8 @@ class AbcAttention(Attention):
             slot_keys = (filling @ keys.to(phi.dtype)).to(keys.dtype)
             slot_values = (filling @ values.to(phi.dtype)).to(values.dtype)
         count = mask.new_full((len(mask),), phi.shape[2], dtype=torch.long)
-        return BoundedMemory(make_source(self.score.keys(slot_keys), slot_values, count), phi)
+        slots = make_source(self.score.keys(slot_keys), slot_values, count)
+        return BoundedMemory(slots, limits.kept(phi))
 
     def forward(
         self,

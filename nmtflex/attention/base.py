@@ -57,10 +57,15 @@ class Limits(NamedTuple):
     head: int | None = None  # of traces, from 0; None: mean of all
     reuse: float = 0.0  # steps whose gate of reuse is below it do not attend; 0: all do
     weights: bool = False  # whether training reads the weights of its steps; see ``marking``
+    traced: bool = True  # whether traces show source positions, so that what filled slots is kept
 
     def reads(self, layer: int) -> bool:
         """Whether training reads the weights of an attending layer."""
         return self.weights and self.layer in (None, layer)
+
+    def kept(self, filling: Tensor) -> Tensor:
+        """Return what filled slots [B, S, K] if traces read it, else nothing of it: [B, 0, K]."""
+        return filling if self.traced else filling.new_empty(len(filling), 0, filling.shape[2])
 
 
 UNLIMITED = Limits()
@@ -101,7 +106,7 @@ class Attention(nn.Module, ABC):
         Args:
             states: [B, S, H] encoder states, of which contexts are sums.
             mask: [B, S], True at real tokens.
-            limits: What the steps that read this memory may skip.
+            limits: What the steps that read this memory may skip, and what their traces show.
             keys: [B, S, H] what is scored in place of the states; with heads another projection.
 
         Returns:

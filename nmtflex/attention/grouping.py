@@ -55,7 +55,7 @@ class Groups:
 
     def collect(self, tensor: Tensor) -> Tensor:
         """Undo ``spread``: [G, W, D] to [N, D]."""
-        flat = tensor.reshape(-1, tensor.shape[2])
+        flat = tensor.flatten(0, 1)
         return flat if self.slots is None else flat.index_select(0, self.slots)
 
 

@@ -26,7 +26,7 @@ class Slots(NamedTuple):
     """A batch's source in K vectors a sentence."""
 
     slots: Tensor  # [B, K, H], the matrix C
-    alpha: Tensor  # [B, S, K], what filled it, 0 at padding; read by traces alone
+    alpha: Tensor  # [B, S, K], what filled it, 0 at padding; for traces, see ``Limits.kept``
 
 
 @register(MemoryConfig)
@@ -71,7 +71,7 @@ class MemoryAttention(Attention):
             encoding = position_encoding(mask, self.config.K, self.source_length)
             logits = logits * encoding.to(logits.dtype)
         alpha = _scored(logits, self.config.encoder_scoring) * mask.unsqueeze(2)
-        return Slots(alpha.transpose(1, 2) @ states, alpha)
+        return Slots(alpha.transpose(1, 2) @ states, limits.kept(alpha))
 
     def forward(
         self,

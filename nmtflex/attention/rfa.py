@@ -31,7 +31,7 @@ class Features(NamedTuple):
 
     sums: Tensor  # [B, F, H], of the values
     norm: Tensor  # [B, F], of the keys alone
-    shares: Tensor  # [B, S, F], how the values were weighed; read by traces alone
+    shares: Tensor  # [B, S, F], how the values were weighed; for traces, see ``Limits.kept``
 
 
 class FeatureMap(ABC):
@@ -175,7 +175,8 @@ class RfaAttention(Attention):
         with full_precision(states.device):
             projected, squares = self._projected(keys)
             shares, norm = self.map.fill(projected, squares, mask)
-            return Features(shares.transpose(1, 2) @ values.to(shares.dtype), norm, shares)
+            sums = shares.transpose(1, 2) @ values.to(shares.dtype)
+            return Features(sums, norm, limits.kept(shares))
 
     def forward(
         self,

@@ -88,11 +88,14 @@ class Paced:
         self.log_probs, self.best_words = model.log_probs, model.best_words
         self.encoding_computations = model.encoding_computations
 
-    def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
-        """Read a batch; see ``Seq2Seq.encode``."""
+    def encode(
+        self, source: Tensor, lengths: Tensor, *, traced: bool = True
+    ) -> tuple[Any, tuple[Tensor, ...]]:
+        """Read a batch; see ``StepModel.encode``."""
         last = source.shape[1] - 1
         self._places = (last * step / (self._steps - 1) for step in range(self._steps))
-        encoded = self._encoded = self._model.encode(source, lengths, self._limits)
+        encoded = self._model.encode(source, lengths, self._limits, traced=traced)
+        self._encoded = encoded
         self.read = now(self.device)
         self.memory_bytes = bytes_in(encoded[0]) / len(source)
         return encoded

@@ -94,7 +94,7 @@ def source_bytes(model: Seq2Seq, length: int) -> int:
     """
     source = torch.full((1, length), UNK_ID, device=model.device)
     with torch.inference_mode():
-        memory, _ = model.encode(source, torch.tensor([length]))
+        memory, _ = model.encode(source, torch.tensor([length]), traced=False)
     return bytes_in(memory)
 
 

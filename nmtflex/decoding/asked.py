@@ -45,6 +45,11 @@ class Lines(NamedTuple):
     align: bool
     word_scores: bool
 
+    @property
+    def traced(self) -> bool:
+        """Whether it takes a look at what attention has seen."""
+        return self.trace or self.align or self.word_scores
+
     def at(self, places: Sequence[int]) -> Lines:
         """Return some of the lines."""
         return self._replace(

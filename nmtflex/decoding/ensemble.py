@@ -40,10 +40,13 @@ class StepModel(Protocol):
     def aligned(self) -> bool:
         """Whether attention has weights over source positions."""
 
-    def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
+    def encode(
+        self, source: Tensor, lengths: Tensor, *, traced: bool = True
+    ) -> tuple[Any, tuple[Tensor, ...]]:
         """Return the memory of sentences [B, S], and the start state of one hypothesis each.
 
-        ``lengths`` [B] are on the CPU.
+        ``lengths`` [B] are on the CPU. Unless ``traced``, traces need not show source positions,
+        and the memory is not larger for their sake.
         """
 
     def step(
@@ -82,27 +85,29 @@ class Encoded(NamedTuple):
     lengths: Tensor  # [B] tokens, on the CPU
     memories: list[Any]  # of each model
     states: list[tuple[Tensor, ...]]  # of each model, before the first step
+    traced: bool  # whether traces show source positions
 
     def of(self, model: int) -> Encoded:
         """Return what the model of this number has encoded."""
-        return Encoded(self.lengths, [self.memories[model]], [self.states[model]])
+        return Encoded(self.lengths, [self.memories[model]], [self.states[model]], self.traced)
 
 
 @torch.inference_mode()
 @steady_threads()
-def encode(models: Sequence[StepModel], sources: Sequence[Ids]) -> Encoded:
+def encode(models: Sequence[StepModel], sources: Sequence[Ids], traced: bool = False) -> Encoded:
     """Encode sentences.
 
     Args:
         models: At least one, in evaluation mode.
         sources: Ids of B sentences, none of them empty.
+        traced: Whether traces are to show source positions.
     """
     lengths = torch.tensor([len(ids) for ids in sources])
     batch = torch.full((len(sources), int(lengths.max())), PAD_ID)
     for row, ids in zip(batch, sources, strict=True):
         row[: len(ids)] = torch.tensor(ids)
-    each = [model.encode(upload(batch, model.device), lengths) for model in models]
-    return Encoded(lengths, [memory for memory, _ in each], [state for _, state in each])
+    each = [model.encode(upload(batch, model.device), lengths, traced=traced) for model in models]
+    return Encoded(lengths, [memory for memory, _ in each], [state for _, state in each], traced)
 
 
 class Ensemble:
@@ -122,7 +127,7 @@ class Ensemble:
     ) -> None:
         self.device = models[0].device
         self._models = models
-        self.lengths, self._memories, states = encoded
+        self.lengths, self._memories, states, _ = encoded
         self._states = list(states)
         self.counting = counting
         self._outputs: list[Tensor] = []  # of the last step, a model each

@@ -68,7 +68,8 @@ def trace_pairs(
         model: In evaluation mode.
         pairs: Ids of source and target, without BOS and EOS.
         batch_sentences: Pairs computed together.
-        origin: Where this model has encoded the sources, if it has.
+        origin: Where this model has encoded the sources, if it has. They are encoded once more
+            where that was not for traces.
 
     Returns:
         A trace for each pair; None if the source is empty.
@@ -78,6 +79,8 @@ def trace_pairs(
     """
     found: list[SentenceTrace | None] = [None] * len(pairs)
     lengths = [max(len(source), len(target)) if source else 0 for source, target in pairs]
+    if origin is not None and not origin.encoded.traced:
+        origin = None
     rows = range(len(pairs)) if origin is None else origin.rows
     for batch in batches(lengths, batch_sentences):
         batch.sort(key=rows.__getitem__)
@@ -96,7 +99,8 @@ def _trace_batch(
 ) -> list[SentenceTrace]:
     """Trace pairs; no source is empty, and those that have been encoded are in that order."""
     if origin is None:
-        origin = Origin(encode([model], [source for source, _ in pairs]), range(len(pairs)))
+        encoded = encode([model], [source for source, _ in pairs], traced=True)
+        origin = Origin(encoded, range(len(pairs)))
     ensemble = Ensemble([model], origin.encoded, counting=True)
     targets = [target for _, target in pairs]
     longest = 1 + max(map(len, targets))

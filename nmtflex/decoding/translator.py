@@ -234,7 +234,9 @@ class Translator(Calls):
         ]
         finishing = self._finishing
         found: list[list[Translation]] = [[] for _ in sources]
-        for batch in self._searched(sources, tally, lines.best, lines.limits, constraints):
+        traced = self.search.replace_unk or lines.traced
+        searched = self._searched(sources, tally, lines.best, lines.limits, constraints, traced)
+        for batch in searched:
             own = [sources[place] for place in batch.places]
             best = [hypotheses[: lines.best] for hypotheses in batch.found]
             asked = lines.at(batch.places), own, best, confidence, batch.encoded
@@ -333,6 +335,7 @@ class Translator(Calls):
         count: int | None,
         limits: Sequence[int] | None,
         constraints: Sequence[Constraints | None],
+        traced: bool = False,
     ) -> Iterator[Searched]:
         """Yield batches of sentences with what was found, those with constraints at the end."""
         empty = [place for place, ids in enumerate(sources) if not ids]
@@ -348,6 +351,7 @@ class Translator(Calls):
                     chosen,
                     (tally, count, None if limits is None else [limits[place] for place in batch]),
                     [constraints[place] or FREE for place in batch] if bound else None,
+                    traced,
                 )
                 yield Searched(batch, *in_turn(search, self._models[0].device))
 
@@ -356,13 +360,14 @@ class Translator(Calls):
         sources: Sequence[Ids],
         asked: tuple[Tally | None, int | None, Sequence[int] | None],
         constraints: Sequence[Constraints] | None,
+        traced: bool,
     ) -> tuple[list[list[Hypothesis]], Encoded]:
         """Encode and search a batch; with ``retry_loops`` search loops again.
 
         Computations a step are those of the first search, which differ little in the second.
         """
         _, count, limits = asked
-        encoded = encode(self._models, sources)
+        encoded = encode(self._models, sources, traced)
         found = self._search(encoded, self.search, asked, constraints)
         if not self.search.retry_loops:
             return found, encoded

@@ -107,7 +107,7 @@ class Seq2Seq(nn.Module):
         return Limited(self, limits)
 
     def encode(
-        self, source: Tensor, lengths: Tensor, limits: Limits = UNLIMITED
+        self, source: Tensor, lengths: Tensor, limits: Limits = UNLIMITED, *, traced: bool = True
     ) -> tuple[Any, State]:
         """Read a batch of sources.
 
@@ -115,6 +115,7 @@ class Seq2Seq(nn.Module):
             source: [B, S] token ids, padded with 0.
             lengths: [B] tokens of each sentence, at least 1; on the CPU.
             limits: What the steps on these sentences may skip.
+            traced: Whether their traces show source positions, if limits do not say otherwise.
 
         Returns:
             The memory, never copied for the beam, and the start of the decoder, a row a sentence.
@@ -122,6 +123,7 @@ class Seq2Seq(nn.Module):
         Raises:
             ValueError: There is a threshold, and the attention mechanism has no penalty.
         """
+        limits = limits._replace(traced=limits.traced and traced)
         with self.precision():
             return self.decoder.start(self.encoder(source, lengths), limits)
 
@@ -296,6 +298,6 @@ class Limited:
         """A search without Python between its steps, if there is one."""
         return self._model.fused_search
 
-    def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, State]:
-        """Read a batch of sources; see ``Seq2Seq.encode``."""
-        return self._model.encode(source, lengths, self.limits)
+    def encode(self, source: Tensor, lengths: Tensor, *, traced: bool = True) -> tuple[Any, State]:
+        """Read a batch of sources; see ``Seq2Seq.encode`` and ``StepModel.encode``."""
+        return self._model.encode(source, lengths, self.limits, traced=traced)

@@ -168,8 +168,8 @@ def test_bytes_of_the_decoder_s_state(backbone, mechanism, state):
     [
         # States are read as values, and keys are of the decoder's size; one int64 for the length.
         ("recurrent+luong", "global", lambda s: 2 * s * UNITS * FLOAT + LONG),
-        # 64 slots, and what filled them: 64 weights a position.
-        ("recurrent+luong", "memory", lambda s: 64 * (UNITS + s) * FLOAT),
+        # 64 slots, however long the source is.
+        ("recurrent+luong", "memory", lambda _: 64 * UNITS * FLOAT),
         # Keys and values of each layer, all heads together, and a length for each of 8 heads.
         ("recurrent+ssru", "global", lambda s: LAYERS * (2 * s * UNITS * FLOAT + 8 * LONG)),
     ],

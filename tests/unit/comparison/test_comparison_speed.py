@@ -40,8 +40,8 @@ def decoding(tau=None):
         ({"attention": "global", "score": "additive"}, 5 * (6 + 8) * FLOAT + LONG),
         # The keys of the dot score are the values.
         ({"attention": "global", "score": "dot", "decoder_size": 8}, 5 * 8 * FLOAT + LONG),
-        # 3 slots of 8 units, and 3 weights a position that filled them.
-        ({"attention": "memory", "K": 3}, (3 * 8 + 5 * 3) * FLOAT),
+        # 3 slots of 8 units; the weights that filled them are not kept.
+        ({"attention": "memory", "K": 3}, 3 * 8 * FLOAT),
         ({"attention": "none"}, 0),
     ],
 )

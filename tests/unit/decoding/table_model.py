@@ -74,7 +74,9 @@ class TableModel(Predicting):
         self.device = torch.device("cpu")
         self.steps: list[int] = []  # hypotheses of each step
 
-    def encode(self, source: Tensor, lengths: Tensor) -> tuple[Any, tuple[Tensor, ...]]:
+    def encode(
+        self, source: Tensor, lengths: Tensor, *, traced: bool = True
+    ) -> tuple[Any, tuple[Tensor, ...]]:
         memory = torch.zeros(len(source), dtype=torch.int64)
         for position in range(source.shape[1]):
             here = position < lengths

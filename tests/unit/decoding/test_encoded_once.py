@@ -52,7 +52,7 @@ def test_looking_again_needs_no_encoder(attention, decoder, ready):
         pytest.skip("it is not laid out anew")
     model = build(attention, decoder, ready=ready)
     expected = trace_pairs(model, PAIRS)
-    encoded = encode([model], SOURCES)
+    encoded = encode([model], SOURCES, traced=True)
     search = SearchConfig(beam=3, max_length=9)
     assert beam_search([model], encoded, search) == beam_search([model], SOURCES, search)
     for _ in range(2):  # a search and forced decoding leave no traces of their own
@@ -65,7 +65,8 @@ def test_looking_again_needs_no_encoder(attention, decoder, ready):
 def test_of_an_ensemble_each_model_has_its_own():
     models = [build(GlobalConfig(), seed=seed) for seed in (1, 2)] + [build(MemoryConfig(K=3))]
     expected = mean_weights(models, PAIRS)
-    found = mean_weights(models, PAIRS, 2, None, Origin(encode(models, SOURCES), ROWS))
+    origin = Origin(encode(models, SOURCES, traced=True), ROWS)
+    found = mean_weights(models, PAIRS, 2, None, origin)
     assert all(same(one, other) for one, other in zip(found, expected, strict=True))
 
 
@@ -79,11 +80,12 @@ def test_a_translator_encodes_once(asked, monkeypatch):
     model = build_model(config, 8, 8, 10).double().eval()
     seen = []
     original = model.encode
-    monkeypatch.setattr(
-        model,
-        "encode",
-        lambda source, lengths: seen.append(len(source)) or original(source, lengths),
-    )
+
+    def spied(source, lengths, *, traced):
+        seen.append(len(source))
+        return original(source, lengths, traced=traced)
+
+    monkeypatch.setattr(model, "encode", spied)
     search = SearchConfig(beam=2, max_length=5)
     translator = Translator([model], TextPipeline(side, side), search)
     translator.n_best(["a b", "", "c d a"], 2, **asked)

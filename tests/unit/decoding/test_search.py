@@ -93,7 +93,7 @@ class Tree(Predicting):
         self.rows = {prefix: torch.tensor(row) for prefix, row in probabilities.items()}
         self.default = torch.tensor(default)
 
-    def encode(self, source, lengths):
+    def encode(self, source, lengths, *, traced=True):
         return None, (torch.zeros(len(source), dtype=torch.int64),)
 
     def step(self, memory, rows, state, tokens, trace=False):
@@ -231,7 +231,7 @@ class Fixed(Predicting):
     def __init__(self, log_probs: list[float]) -> None:
         self.row = torch.tensor(log_probs, dtype=torch.float64)
 
-    def encode(self, source, lengths):
+    def encode(self, source, lengths, *, traced=True):
         return None, (torch.zeros(len(source), 0),)
 
     def step(self, memory, rows, state, tokens, trace=False):

@@ -58,7 +58,7 @@ class Script(Predicting):
         self.device = torch.device("cpu")
         self.seen: list[tuple[int, list[int]]] = []  # source length and words so far of each pair
 
-    def encode(self, source: Tensor, lengths: Tensor):
+    def encode(self, source: Tensor, lengths: Tensor, *, traced: bool = True):
         start = torch.full((len(source), 1), BOS_ID)
         return [row[:length].tolist() for row, length in zip(source, lengths, strict=True)], (
             start,

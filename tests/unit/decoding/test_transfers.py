@@ -78,7 +78,7 @@ class FarModel(TableModel):
         super().__init__(*arguments, **options)
         self.device = FAR
 
-    def encode(self, source, lengths):
+    def encode(self, source, lengths, *, traced=True):
         return self._call(super().encode, source, lengths)
 
     def step(self, *arguments):

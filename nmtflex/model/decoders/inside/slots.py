@@ -32,8 +32,9 @@ class InsideSlots(Inside):
     def trace(self, memory: Any, look: Look) -> Trace:
         """Return what a step has looked at; slots stand for what has filled them."""
         filling, beta = self.filling(memory), look.weights
-        alpha = filling.view(beta.shape[1], -1, *filling.shape[1:]).transpose(0, 1)
-        computed = look.lengths.new_full(beta.shape[:2], beta.shape[2])
+        heads, slots = beta.shape[1:]
+        each = filling.view(heads, len(filling) // heads, *filling.shape[1:])
+        alpha, computed = each.transpose(0, 1), look.lengths.new_full(beta.shape[:2], slots)
         return Trace(computed, _on_source(look, filling), beta=beta, alpha=alpha)
 
 
@@ -101,4 +102,4 @@ def _on_source(look: Look, filling: Tensor) -> Tensor:
     first = torch.arange(heads).unsqueeze(1) * (len(filling) // heads)
     folded = look.weights.transpose(0, 1).flatten(0, 1)
     weights = summed(folded, filling.transpose(1, 2), (first + look.rows).flatten())
-    return weights.view(heads, count, -1).transpose(0, 1)
+    return weights.view(heads, count, filling.shape[1]).transpose(0, 1)
