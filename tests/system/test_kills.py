@@ -25,7 +25,7 @@ MODEL = ["--embedding-size", 8, "--encoder-size", 8, "--decoder-size", 8]
 PLACE = ["--threads", 1, "--device", "cpu"]
 LOOP = ["--batch-sentences", 16, "--valid-beam", 1, "--log-every", 5]
 SEED = 8
-FEW, MANY = 2, 35  # kills of each kind, three kinds; a moment after the end is none
+FEW, MANY = 1, 35  # kills of each kind, three kinds; a moment after the end is none
 SAVING = {"training": 0.002, "writing": 1e-9}  # minutes between checkpoints; the last: always
 UPDATES = {"training": 48, "writing": 24}
 

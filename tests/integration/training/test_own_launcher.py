@@ -65,10 +65,9 @@ def test_they_translate_standard_input(trained, command_line, tmp_path):
     assert sum("warning: " not in line for line in together.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize(("wrong", "code"), [([], 1), (["--seed", "x"], 2)])
-def test_an_error_is_one_line_with_its_exit_code(tmp_path, wrong, code):
-    done = run("train", tmp_path, "--run", tmp_path / "run", "--processes", 2, *wrong)
-    assert (done.returncode, done.stdout) == (code, "")
+def test_a_wrong_option_is_one_line(tmp_path):
+    done = run("train", tmp_path, "--run", tmp_path / "run", "--processes", 2, "--seed", "x")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("nmtflex: error: ")
     assert done.stderr.count("\n") == 1
 
@@ -82,7 +81,7 @@ def test_the_process_that_reports_may_be_the_slower_one(tmp_path):
         *("train", tmp_path, "--run", tmp_path / "run", "--processes", 2),
         env={**os.environ, "PYTHONPATH": places},
     )
-    assert done.returncode == 1
+    assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("nmtflex: error: ") == done.stderr.count("\n") == 1
 
 
