@@ -20,6 +20,7 @@ from nmtflex.attention.base import (
 from nmtflex.attention.grouping import summed
 from nmtflex.config import MemoryConfig
 from nmtflex.layers.linear import Linear, Product, widened
+from nmtflex.ops.tensors import precise
 
 
 class Slots(NamedTuple):
@@ -66,12 +67,18 @@ class MemoryAttention(Attention):
         self, states: Tensor, mask: Tensor, limits: Limits = UNLIMITED, keys: Tensor | None = None
     ) -> Slots:
         """Fill the slots; see ``Attention.prepare``."""
-        logits = self.alpha(states if keys is None else keys)  # [B, S, K]
-        if self.config.position_encoding:
-            encoding = position_encoding(mask, self.config.K, self.source_length)
-            logits = logits * encoding.to(logits.dtype)
+        logits = self._logits(states if keys is None else keys, mask)
         alpha = _scored(logits, self.config.encoder_scoring) * mask.unsqueeze(2)
         return Slots(alpha.transpose(1, 2) @ states, limits.kept(alpha))
+
+    def _logits(self, keys: Tensor, mask: Tensor) -> Tensor:
+        """Return W_alpha keys * l, [B, S, K]."""
+        logits = self.alpha(keys)
+        if not self.config.position_encoding:
+            return logits
+        exact = precise(logits.dtype)
+        encoding = position_encoding(mask, self.config.K, self.source_length, exact)
+        return logits * encoding.to(logits.dtype)
 
     def forward(
         self,
@@ -112,7 +119,9 @@ class MemoryAttention(Attention):
         return self.config.K * lengths
 
 
-def position_encoding(mask: Tensor, num_slots: int, source_length: int) -> Tensor:
+def position_encoding(
+    mask: Tensor, num_slots: int, source_length: int, dtype: torch.dtype = torch.float64
+) -> Tensor:
     """Return the factors l [B, S, K] that draw early slots to the beginning, late ones to the end.
 
     Britz, Guan and Luong (2017), eq. 12, for k = 1..K and s = 1..S::
@@ -127,15 +136,16 @@ def position_encoding(mask: Tensor, num_slots: int, source_length: int) -> Tenso
         mask: [B, S], True at real tokens.
         num_slots: K.
         source_length: S of the equation, in tokens.
+        dtype: Of the factors.
     """
     # In float64, so that padding does not show in the means.
     steps = torch.arange(1, mask.shape[1] + 1, dtype=torch.float64, device=mask.device)
     place = (steps.clamp(max=source_length) / source_length).unsqueeze(1)  # [S, 1]
     slot = torch.arange(1, num_slots + 1, dtype=torch.float64, device=mask.device) / num_slots
     surface = (1 - slot) * (1 - place) + slot * place  # [S, K]
-    real = mask.unsqueeze(2)
-    means = (surface * real).sum(1, keepdim=True) / real.sum(1, keepdim=True)  # [B, 1, K]
-    return surface / means
+    sums = mask.to(surface.dtype) @ surface  # [B, K]
+    means = (sums / mask.sum(1, keepdim=True)).unsqueeze(1)
+    return surface.to(dtype) / means.to(dtype)
 
 
 def _scored(logits: Tensor, scoring: str) -> Tensor:
