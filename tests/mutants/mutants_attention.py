@@ -158,7 +158,7 @@ ATTENTION = [
     ),
     Mutant(
         MEMORY,
-        "/ real.sum(1, keepdim=True)",
+        "/ mask.sum(1, keepdim=True)",
         "/ mask.shape[1]",
         "position encodings are normalised over padding",
         f"{ORACLE} -k memory",
@@ -183,6 +183,20 @@ ATTENTION = [
         "return lengths",
         "the scores of filling the memory are counted once, not K times",
         TALLY,
+    ),
+    Mutant(
+        "nmtflex/attention/base.py",
+        "return filling if self.traced else",
+        "return filling if True else",
+        "memory grows with the source for traces that nobody takes",
+        "tests/unit/decoding/test_source_kept.py",
+    ),
+    Mutant(
+        "nmtflex/decoding/traces.py",
+        "if origin is not None and not origin.encoded.traced:",
+        "if False:",
+        "traces show nothing of a source that was encoded for a search alone",
+        "tests/unit/decoding/test_source_kept.py",
     ),
     Mutant(
         "nmtflex/attention/grouping.py",

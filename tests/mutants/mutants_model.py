@@ -243,8 +243,8 @@ MODEL = [
     ),
     Mutant(
         SEQ2SEQ,
-        "return self._model.encode(source, lengths, self.limits)",
-        "return self._model.encode(source, lengths)",
+        "return self._model.encode(source, lengths, self.limits, traced=traced)",
+        "return self._model.encode(source, lengths, traced=traced)",
         "a view of a model forgets its limits",
         f"{CONTRACT} -k views",
     ),
