@@ -14,6 +14,7 @@
 #   SEEDS     of the trainings (1)
 #   LENGTH    epochs of the first training (iwslt14 10, kftt 8)
 #   FURTHER   epochs of each mechanism (3)
+#   MORE      other mechanisms to train, such as "abc rfa local-m monotonic mocha" (none)
 #   ALIGN     eflomal-align, for guided attention (none)
 #   ROUNDS    of the decoding benchmark of the first 1,000 test sentences (3)
 #
@@ -21,7 +22,7 @@
 # Full: 256 units, four encoder and two decoder layers of 4 heads and 512 feed-forward units. Small:
 # the first 10,000 pairs, 64 units, three epochs and one for each mechanism.
 source "$(dirname "$0")/common.sh"
-CORPUS=${CORPUS:-iwslt14} SEEDS=${SEEDS:-1} ROUNDS=${ROUNDS:-3}
+CORPUS=${CORPUS:-iwslt14} SEEDS=${SEEDS:-1} ROUNDS=${ROUNDS:-3} MORE=${MORE:-}
 pairs=0 # all
 case $CORPUS in
   iwslt14)
@@ -77,7 +78,7 @@ for seed in $SEEDS; do
   score "$name-first-$seed.test" "$name-first-$seed" --split test --beam 5 --ribes
 done
 rows="global, the first training | $(names first) |"$'\n'
-for attention in global local-p flexible memory; do
+for attention in global local-p flexible memory $MORE; do
   for seed in $SEEDS; do
     run=$name-$attention-$seed
     fit "$run" $attention --init-from "$OUT/$name-first-$seed" $(onto $attention) \

@@ -42,7 +42,7 @@ def bash(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*arguments: object, **settings: object) -> subprocess.CompletedProcess[str]:
         own = {"OUT": tmp_path / "out", "NMTFLEX": program, "PYTHON": sys.executable}
-        cleared = {"DATA", "SCALE", "UPDATES", "FETCH", "KYTEA_MODEL", "SEEDS", "ALIGN"}
+        cleared = {"DATA", "SCALE", "UPDATES", "FETCH", "KYTEA_MODEL", "SEEDS", "ALIGN", "MORE"}
         inherited = {name: value for name, value in os.environ.items() if name not in cleared}
         return subprocess.run(
             ["bash", *map(str, arguments)],

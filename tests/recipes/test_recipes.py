@@ -299,6 +299,17 @@ def test_an_aligner_guides_attention(name, log_of, tmp_path):
         assert line[line.index("--guided-weight") + 1] == "0.5"
 
 
+def test_more_mechanisms_begin_with_the_same_weights(log_of):
+    commands, _ = log_of("modern_attention.sh", MORE="abc mocha")
+    trained = [line for line in commands if line[0] == "train"]
+    own = RECIPES["modern_attention.sh"].full["train"]
+    assert len(trained) == own + 2
+    kinds = [line[line.index("--attention") + 1] for line in trained]
+    assert kinds[-2:] == ["abc", "mocha"]
+    firsts = {line[line.index("--init-from") + 1] for line in trained[1:]}
+    assert len(firsts) == 1
+
+
 @pytest.mark.parametrize("name", ["backbones.sh", "modern_attention.sh"])
 def test_without_an_aligner_nothing_guides(name, log_of):
     for line in log_of(name)[0]:
