@@ -92,7 +92,7 @@ class Calls(ABC):
         n_best: int = 1,
         trace: bool = False,
         align: bool = False,
-        each: Sequence[Mapping[str, Any]] | None = None,
+        each: Sequence[Mapping[str, Any] | None] | None = None,
         tally: Tally | None = None,
         **options: Unpack[CallOptions],
     ) -> list[list[Translation]]:
@@ -108,12 +108,13 @@ class Calls(ABC):
             trace: Whether the best translation of each line carries a ``trace``.
             align: Whether every translation carries its word alignment, ``attended``.
             each: Options of each line, which go before those of the call: ``n_best``, ``trace``,
-                ``align`` and those of ``CallOptions``.
+                ``align`` and those of ``CallOptions``. None: those of the call.
             tally: If given, counts the score computations of attention (CPS).
             **options: Of all lines of this call; see ``CallOptions``.
 
         Raises:
-            TypeError: ``lines`` is a single string, or does not consist of strings.
+            TypeError: ``lines`` is a single string, or does not consist of strings; or ``each``
+                does not consist of dictionaries.
             OptionError: An option is unknown, or has an invalid value for this run; or lines are
                 split into sentences, and ``n_best`` is more than 1, or ``trace`` or ``align`` is
                 set.
@@ -129,7 +130,8 @@ class Calls(ABC):
         if len(each) != len(lines):
             raise ValueError(f"there are {len(lines)} lines, and options for {len(each)} in each")
         found: list[list[Translation]] = [[] for _ in lines]
-        for group in alike([common.changed("translate_batch", one) for one in each]):
+        own_options = [common.changed("translate_batch", one) for one in _dictionaries(each)]
+        for group in alike(own_options):
             texts = [lines[place] for place in group.places]
             own = group.limits, group.prefixes
             results = self._all_of(texts, group.options, tally, *own)
@@ -197,7 +199,7 @@ class Calls(ABC):
         n_best: int = 1,
         trace: bool = False,
         align: bool = False,
-        each: Sequence[Mapping[str, Any]] | None = None,
+        each: Sequence[Mapping[str, Any] | None] | None = None,
         tally: Tally | None = None,
         **options: Unpack[CallOptions],
     ) -> list[list[Translation]]:
@@ -314,3 +316,18 @@ class Calls(ABC):
         if self._background is None:
             self._background = ThreadPoolExecutor(1, thread_name_prefix="nmtflex")
         return await asyncio.get_running_loop().run_in_executor(self._background, compute)
+
+
+def _dictionaries(each: Sequence[Mapping[str, Any] | None]) -> Iterator[Mapping[str, Any]]:
+    """Return the options of each line.
+
+    Raises:
+        TypeError: Those of a line are no dictionary.
+    """
+    for index, options in enumerate(each):
+        if not isinstance(options, Mapping | None):
+            raise TypeError(
+                "each takes a dictionary of options for each line, or None; that of line "
+                f"{index} (from 0) is of {type(options).__name__}"
+            )
+        yield options or {}

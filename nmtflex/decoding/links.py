@@ -85,8 +85,15 @@ def align_pairs(
         batch_sentences: Pairs computed together.
 
     Raises:
+        TypeError: A pair is not of two strings.
         ValueError: No model has weights over source positions.
     """
+    for index, pair in enumerate(pairs):
+        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(one, str) for one in pair):
+            raise TypeError(
+                "align takes pairs of a source and a target line; "
+                f"pair {index} (from 0) is {pair!r}"
+            )
     source, target = pipeline.source, pipeline.target
     ids = [(source.encode(line), target.encode(other)) for line, other in pairs]
     found = []

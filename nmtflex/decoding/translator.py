@@ -289,6 +289,7 @@ class Translator(Calls):
             For each word of a target the number of the source word it is linked to.
 
         Raises:
+            TypeError: A pair is not of two strings.
             ValueError: No model has weights over source positions.
         """
         with self._call():

@@ -193,6 +193,28 @@ def test_a_run_without_a_penalty_takes_no_threshold(tiny_run):
         nmtflex.load(tiny_run, **PLAIN).translate(LINES, tau=1.5)
 
 
+def test_a_line_without_options_has_those_of_the_call(translator):
+    plain = translator.translate_batch(LINES, beam=2)
+    same(translator.translate_batch(LINES, each=[None] * 6, beam=2), plain)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda t: t.translate_batch(["a", "b"], each=[{}, 3]), ["line 1", "int"]),
+        (lambda t: t.translate_batch(["a"], each=["n_best"]), ["line 0", "str"]),
+        (lambda t: t.align([("a", "A"), ("b",)]), ["pair 1", "('b',)"]),
+        (lambda t: t.align([("a", "A", "B")]), ["pair 0", "('a', 'A', 'B')"]),
+        (lambda t: t.align(["ab"]), ["pair 0", "'ab'"]),
+        (lambda t: t.align([("a", b"A")]), ["pair 0", "b'A'"]),
+    ],
+)
+def test_what_is_of_another_kind_is_named(translator, call, named):
+    with pytest.raises(TypeError) as caught:
+        call(translator)
+    assert [word for word in named if word not in str(caught.value)] == []
+
+
 def test_options_for_too_few_lines(translator):
     with pytest.raises(ValueError, match="6 lines, and options for 2"):
         translator.translate_batch(LINES, each=[{}, {}])
