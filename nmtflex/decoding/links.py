@@ -89,7 +89,7 @@ def align_pairs(
         ValueError: No model has weights over source positions.
     """
     for index, pair in enumerate(pairs):
-        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(one, str) for one in pair):
+        if not isinstance(pair, tuple | list) or [isinstance(x, str) for x in pair] != [True, True]:
             raise TypeError(
                 "align takes pairs of a source and a target line; "
                 f"pair {index} (from 0) is {pair!r}"

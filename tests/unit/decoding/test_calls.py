@@ -206,6 +206,7 @@ def test_a_line_without_options_has_those_of_the_call(translator):
         (lambda t: t.align([("a", "A"), ("b",)]), ["pair 1", "('b',)"]),
         (lambda t: t.align([("a", "A", "B")]), ["pair 0", "('a', 'A', 'B')"]),
         (lambda t: t.align(["ab"]), ["pair 0", "'ab'"]),
+        (lambda t: t.align([3]), ["pair 0", "3"]),
         (lambda t: t.align([("a", b"A")]), ["pair 0", "b'A'"]),
     ],
 )
