@@ -40,8 +40,10 @@ class Guidance:
         G = - sum over target tokens t and source tokens s of A[t, s] log a[t, s]
 
     a are the attention weights, divided by their sum: those of local-p and memory attention need
-    not sum to 1. The objective is -log p(y) + weight G, summed over sentences and divided by the
-    target tokens, as the words' loss is. Tokens without a link, EOS among them, add nothing to G.
+    not sum to 1. Negative ones, which random features have, count as 0: otherwise they would let
+    the sum vanish, and G would have no lower bound. The objective is -log p(y) + weight G, summed
+    over sentences and divided by the target tokens, as the words' loss is. Tokens without a link,
+    EOS among them, add nothing to G.
 
     Args:
         weight: Of G.
@@ -79,10 +81,10 @@ def alignment_loss(weights: Tensor, links: LinkInputs) -> Tensor:
     """Return G of ``Guidance`` [], in nats and float32 at least.
 
     Args:
-        weights: [B, T, S], 0 at padding.
+        weights: [B, T, S], 0 at padding; negative ones count as 0.
         links: Of the batch.
     """
-    exact = weights.to(precise(weights.dtype))
+    exact = weights.to(precise(weights.dtype)).clamp(min=0)
     shares = exact / exact.sum(2, keepdim=True).clamp(min=LEAST)
     chosen = shares.flatten().index_select(0, links.places)
     return -(links.shares.to(exact.dtype) * torch.log(chosen.clamp(min=LEAST))).sum()

@@ -206,6 +206,13 @@ TRAINING = [
     ),
     Mutant(
         GUIDANCE,
+        ".to(precise(weights.dtype)).clamp(min=0)",
+        ".to(precise(weights.dtype))",
+        "negative weights make the alignment loss fall without end",
+        ALIGNED,
+    ),
+    Mutant(
+        GUIDANCE,
         "shares = exact / exact.sum(2, keepdim=True).clamp(min=LEAST)",
         "shares = exact",
         "weights that do not sum to 1 are not divided by their sum",

@@ -73,6 +73,17 @@ def test_weights_that_do_not_sum_to_1_are_compared_with_their_sum():
     assert alignment_loss(weights, links).item() == pytest.approx(-math.log(0.3 / 0.4))
 
 
+def test_negative_weights_count_as_0():
+    """Else the loss of the first link would be -log 60, and fall without end."""
+    weights = torch.tensor([[[0.6, -0.7, 0.11], [0.5, -0.1, 0.3]]], requires_grad=True)
+    loss = alignment_loss(weights, LinkInputs(torch.tensor([0]), torch.ones(1), 1))
+    assert loss.item() == pytest.approx(-math.log(0.6 / 0.71))
+    loss = alignment_loss(weights, LinkInputs(torch.tensor([0, 4]), torch.ones(2), 2))
+    loss.backward()
+    assert loss.item() > 0
+    assert weights.grad.isfinite().all()
+
+
 def test_a_link_outside_the_window_has_a_finite_loss_and_gradient():
     weights = torch.tensor([[[0.0, 1.0], [0.0, 0.0]]], requires_grad=True)
     loss = alignment_loss(weights, LinkInputs(torch.tensor([0, 2]), torch.ones(2), 2))
