@@ -112,6 +112,15 @@ class Finishing:
         pairs, origin = _pairs(sources, found, places, encoded)
         return dict(zip(places, self.weights(pairs, None, origin), strict=True))
 
+    def pairs(self, lines: Sequence[str], translations: Sequence[Translation]) -> Pairs:
+        """Return the ids of lines and of one translation of each; ValueError if one lacks any."""
+        if len(translations) != len(lines):
+            raise ValueError(
+                f"there are {len(lines)} lines, and {len(translations)} translations; give one each"
+            )
+        sources = map(self._pipeline.source.encode, lines)
+        return [(source, list(one.ids)) for source, one in zip(sources, translations, strict=True)]
+
     def traces(self, pairs: Pairs, origin: Origin | None = None) -> list[SentenceTrace | None]:
         """Return what the first model looked at in each pair; None where the source is empty."""
         own = origin and origin._replace(encoded=origin.encoded.of(0))

@@ -254,25 +254,19 @@ class Translator(Calls):
         Args:
             lines: Raw lines.
             translations: One translation of each line, from ``n_best``.
+
+        Raises:
+            ValueError: There are not as many translations as lines.
         """
-        sources = map(self.pipeline.source.encode, lines)
+        pairs = self._finishing.pairs(lines, translations)
         with self._call():
-            return self._finishing.traces([
-                (source, list(translation.ids))
-                for source, translation in zip(sources, translations, strict=True)
-            ])
+            return self._finishing.traces(pairs)
 
     def word_features(
         self, lines: Sequence[str], translations: Sequence[Translation]
     ) -> list[WordFeatures]:
-        """Return what word scores are computed from.
-
-        Args:
-            lines: Raw lines.
-            translations: One translation of each line, from ``n_best``.
-        """
-        sources = map(self.pipeline.source.encode, lines)
-        pairs = [(source, list(one.ids)) for source, one in zip(sources, translations, strict=True)]
+        """Return what word scores are computed from; arguments and errors as of ``traces``."""
+        pairs = self._finishing.pairs(lines, translations)
         weights: Sequence[Numbers | None] = [None] * len(pairs)
         with self._call():
             if self.aligned:

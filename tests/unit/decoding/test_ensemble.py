@@ -105,6 +105,13 @@ def test_traces_are_the_first_run_s_and_computations_the_sum(two) -> None:
         assert tally.cps == 3 + 3  # three words, and nothing left out
 
 
+def test_each_line_needs_its_translation(two) -> None:
+    translator = opened(two).translator
+    for method in (translator.traces, translator.word_features):
+        with pytest.raises(ValueError, match=f"are {len(LINES)} lines, and 0 "):
+            method(LINES, [])
+
+
 def test_a_threshold_is_for_those_with_a_penalty(two) -> None:
     tally = Tally()
     found = opened(two, tau="0")
