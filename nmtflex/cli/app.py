@@ -109,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     try:
         check_shared(arguments)
-        code = command()(arguments or ["--help"], standalone_mode=False)
+        code = command()(arguments or ["--help"], prog_name="nmtflex", standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:  # how newer Typers report Ctrl-C
             _complain("interrupted")
@@ -194,14 +194,14 @@ def _complain(message: str) -> None:
 
 
 def _command_line_message(error: Exception) -> str:
-    """Return Click's message, adding the nearest option or the value if they are missing."""
+    """Return Click's message with a remedy: the nearest option, the value, or where help is."""
+    context: Any = getattr(error, "ctx", None)
     if name := getattr(error, "option_name", None) if hasattr(error, "possibilities") else None:
-        context: Any = getattr(error, "ctx", None)
         known = [flag for item in context.command.params for flag in item.opts] if context else []
         hint = nearest(name, [flag for flag in known if flag[:2] == "--"])
         if not hint and context and context.parent is None:
             hint = "; options stand after the command"
-        return f"No such option: {name}{hint}"
+        return f"No such option: {name}{hint or _help(context)}"
     message: str = error.format_message()  # type: ignore[attr-defined]
     message = message.replace("Value error, ", "")  # pydantic's prefix for any error
     refusal: Any = error.__cause__
@@ -210,7 +210,15 @@ def _command_line_message(error: Exception) -> str:
     if found := re.search(r"'(\S+)' is not one of (.+?)\.?$", message):
         word, choices = found.groups()
         return message.removesuffix(".") + nearest(word, re.findall("'([^']+)'", choices))
-    return message
+    wrong_value = isinstance(error, typer.BadParameter) and not hasattr(error, "param_type")
+    if not message or wrong_value or message.endswith("?"):  # "Did you mean X?"
+        return message
+    return message.removesuffix(".") + _help(context)
+
+
+def _help(context: Any) -> str:
+    """Return where the help of a command is."""
+    return f"; see {context.command_path} --help" if context else ""
 
 
 def _in_our_words(message: str, refusal: dict[str, Any]) -> str:

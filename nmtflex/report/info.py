@@ -13,10 +13,10 @@ from nmtflex.config.words import given_words
 from nmtflex.errors import RunError
 from nmtflex.files import read_json
 from nmtflex.runs.commands import read_commands
-from nmtflex.runs.folder import RunFolder, best_update, read_run_config, update_of
+from nmtflex.runs.folder import RunFolder, read_run_config, update_of
 from nmtflex.runs.metrics import read_metrics
 from nmtflex.runs.rounding import SCALE
-from nmtflex.runs.weights import open_tensors
+from nmtflex.runs.weights import best_update, open_tensors
 from nmtflex.text.pipeline import DESCRIPTION
 from nmtflex.text.subwords import name_subwords
 from nmtflex.training.checkpoint import read_progress

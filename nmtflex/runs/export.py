@@ -8,10 +8,10 @@ from typing import NamedTuple
 from nmtflex.config import ExportConfig
 from nmtflex.errors import RunError
 from nmtflex.runs.derived import check_derived, derived_run
-from nmtflex.runs.folder import RunFolder, best_update
+from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.opening import outline_run, without_best
 from nmtflex.runs.rounding import rounded
-from nmtflex.runs.weights import digest_of, model_tensors, read_weights
+from nmtflex.runs.weights import best_update, digest_of, model_tensors, read_weights
 
 
 class Exported(NamedTuple):

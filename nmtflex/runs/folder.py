@@ -9,7 +9,6 @@ from typing import Any
 from nmtflex.config import RUN_FORMAT, ModelConfig, upgraded
 from nmtflex.errors import OptionError, RunError
 from nmtflex.files import check_plain, read_json
-from nmtflex.runs.weights import open_tensors
 from nmtflex.text.vocabulary import SPECIALS
 
 LONGEST = 10**9  # tokens of a source that a run could have been trained on
@@ -44,19 +43,6 @@ class RunFolder:
 def update_of(checkpoint: Path) -> int:
     """Return the optimiser steps behind one of ``RunFolder.updates``."""
     return int(checkpoint.name.removeprefix("update-"))
-
-
-def best_update(folder: RunFolder) -> int:
-    """Return the optimiser steps behind a run's best weights, from the header of their file.
-
-    Raises:
-        RunError: The file is damaged.
-    """
-    with open_tensors(folder.best) as file:
-        update = (file.metadata() or {}).get("update", "0")
-    if not re.fullmatch(r"\d{1,18}", update):
-        raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
-    return int(update)
 
 
 def read_run_config(folder: RunFolder) -> dict[str, Any]:

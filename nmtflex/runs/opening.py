@@ -11,8 +11,8 @@ from nmtflex.errors import RunError
 from nmtflex.model.build import build_model, outlined
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.device import open_device, storage_dtype
-from nmtflex.runs.folder import RunFolder, best_update, read_run_config, update_of
-from nmtflex.runs.weights import check_weights, map_weights, model_tensors
+from nmtflex.runs.folder import RunFolder, read_run_config, update_of
+from nmtflex.runs.weights import best_update, check_weights, map_weights, model_tensors
 from nmtflex.text.pipeline import TextPipeline
 
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from nmtflex.errors import RunError
 from nmtflex.files import file_hash
-from nmtflex.runs.folder import RunFolder, best_update, read_run_config
+from nmtflex.runs.folder import RunFolder, read_run_config
 from nmtflex.runs.metrics import MetricsRow, read_metrics
+from nmtflex.runs.weights import best_update
 
 MOST = 20  # base runs of base runs that are followed
 

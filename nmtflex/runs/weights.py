@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 
 from nmtflex.errors import RunError
 from nmtflex.files import atomic_file, file_hash
+from nmtflex.runs.folder import RunFolder
 from nmtflex.runs.rounding import SCALE, restored
 
 CHECKSUM = "sha256"  # key in a file's metadata
@@ -166,3 +168,16 @@ def check_weights(path: Path, own: Mapping[str, Tensor]) -> None:
         if not (kind == "I8" if small else "F" in kind):  # of F64, F32, F16 and BF16
             wanted = "an 8-bit integer" if small else "a real number"
             raise RunError(f"{path}: weight {name} is {kind}, not {wanted}")
+
+
+def best_update(folder: RunFolder) -> int:
+    """Return the optimiser steps behind a run's best weights, from the header of their file.
+
+    Raises:
+        RunError: The file is damaged.
+    """
+    with open_tensors(folder.best) as file:
+        update = (file.metadata() or {}).get("update", "0")
+    if not re.fullmatch(r"\d{1,18}", update):
+        raise RunError(f"{folder.best}: update is {update!r}, not a number; the file is damaged")
+    return int(update)

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import uvicorn
 
 from nmtflex.config import AccessConfig, Decoding, LimitConfig, ServeConfig
-from nmtflex.errors import OptionError, RunError
-from nmtflex.files import read_json
+from nmtflex.errors import OptionError
+from nmtflex.runs.folder import RunFolder, read_run_config
 from nmtflex.serving.access import Access
 from nmtflex.serving.app import build_app
 from nmtflex.serving.connection import PatientProtocol
@@ -179,18 +179,16 @@ def find_models(runs: Sequence[Path], join: int, longest: int) -> list[Model]:
     """
     directions: dict[Pair, list[Path]] = {}
     pipelines: dict[Path, TextPipeline] = {}
+    trained: dict[Path, int] = {}  # tokens of the longest source
     for run in runs:
-        pipelines[run] = TextPipeline.load(run / "pipeline")
+        folder = RunFolder(run)
+        trained[run] = read_run_config(folder)["data"]["longest_source"]
+        pipelines[run] = TextPipeline.load(folder.pipeline)
         pair = Pair(pipelines[run].source.language, pipelines[run].target.language)
         directions.setdefault(pair, []).append(run)
 
     def splitter(paths: Sequence[Path]) -> TextSplitter:
-        most = longest or min(map(_longest_trained, paths))
+        most = longest or min(trained[path] for path in paths)
         return TextSplitter(pipelines[paths[0]], join, most)
 
     return [Model(paths, pair, splitter(paths)) for pair, paths in directions.items()]
-
-
-def _longest_trained(run: Path) -> int:
-    """Return the tokens of the longest source that a run was trained on."""
-    return int(read_json(run / "config.json", RunError)["data"]["longest_source"])

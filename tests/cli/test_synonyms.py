@@ -54,7 +54,24 @@ def test_a_name_of_another_toolkit_is_understood(command_line, command, given, m
 
 def test_a_hint_is_an_option_of_that_command(command_line):
     """Preprocess has no --lr."""
-    assert command_line("preprocess", "--learning-rate", "1").err.endswith("--learning-rate\n")
+    outcome = command_line("preprocess", "--learning-rate", "1")
+    assert outcome.err.endswith("--learning-rate; see nmtflex preprocess --help\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        ("generate copy --zqx 3", "generate copy"),
+        ("generate nix", "generate"),
+        ("score run one two", "score"),
+        ("translate", "translate"),
+        ("train prepared", "train"),
+    ],
+)
+def test_an_error_without_another_remedy_says_where_help_is(command_line, line, where):
+    outcome = command_line(*line.split())
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert outcome.err.endswith(f"; see nmtflex {where} --help\n")
 
 
 @pytest.mark.parametrize(
