@@ -14,6 +14,7 @@ threads that compute stays the same, and so do the results.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import os
@@ -45,25 +46,36 @@ def watch() -> None:
     team = torch.get_num_threads()
     readable = (TASKS / str(os.getpid()) / "schedstat").exists()
     if readable and team > 1 and usable_cores() <= SPARE * team:
-        Watcher().start()
+        watcher = Watcher()
+        watcher.start()
+        atexit.register(watcher.end)
 
 
 class Watcher(threading.Thread):
-    """Makes threads wait asleep while the machine is busy; ends with the process."""
+    """Makes threads wait asleep while the machine is busy, until the process ends."""
 
     def __init__(self) -> None:
         super().__init__(name="nmtflex-watcher", daemon=True)
         self.crowd: Crowd | None = None  # while the machine is busy
         self._calm = 0  # quiet looks in a row
+        self._over = threading.Event()
 
     def run(self) -> None:
         """Look every ``INTERVAL`` seconds."""
         before, then = kept_waiting(), time.monotonic()
-        while True:
-            time.sleep(INTERVAL)
+        while not self._over.wait(INTERVAL):
             after, now = kept_waiting(), time.monotonic()
             self.look((after - before) / (now - then))
             before, then = after, now
+
+    def end(self) -> None:
+        """End, and the helpers too: one inside PyTorch while Python shuts down would abort it."""
+        if not self.is_alive():  # in a fork it is not
+            return
+        self._over.set()
+        self.join()
+        if self.crowd is not None:
+            self.crowd.leave()
 
     def look(self, share: float) -> None:
         """Act on how long threads waited for a core, in seconds per second."""
@@ -88,8 +100,10 @@ class Crowd:
             helper.start()
 
     def leave(self) -> None:
-        """End the helpers, and their teams."""
+        """End the helpers, and their teams; wait for that."""
         self._over.set()
+        for helper in self.helpers:
+            helper.join()
 
     def _stay(self) -> None:
         torch.zeros(1 << 20).add_(1)  # large enough for a team of PyTorch's

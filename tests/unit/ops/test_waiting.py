@@ -112,6 +112,27 @@ def test_a_crowd_brings_its_teams_and_takes_them_away():
     assert done.stdout.split() == ["True", "True"]
 
 
+LAST_MOMENT = """
+import threading
+import torch
+from nmtflex.ops import waiting
+torch.set_num_threads(2)
+waiting.usable_cores, waiting.INTERVAL, waiting.BUSY = lambda: 2, 0.001, -1
+waiting.watch()
+[watcher] = [one for one in threading.enumerate() if isinstance(one, waiting.Watcher)]
+while watcher.crowd is None:
+    pass
+"""
+
+
+def test_a_program_may_end_while_a_crowd_comes():
+    """A thread inside PyTorch aborts the process when Python shuts down."""
+    done = subprocess.run(
+        [sys.executable, "-c", LAST_MOMENT], check=False, capture_output=True, timeout=900
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_one_thread_needs_no_watcher(monkeypatch):
     started = []
     monkeypatch.setattr(waiting.Watcher, "start", lambda _: started.append(1))
