@@ -142,7 +142,7 @@ class BenchConfig(Config):
         Opt(
             "Write a table to OUTPUT.csv and a figure to OUTPUT.png: of runs their BLEU and their "
             "target tokens per second, with --synthetic time and memory by length.",
-            also=("--out",),
+            also=("--out", "-o"),
         ),
     ] = None
     json: Annotated[

@@ -30,7 +30,7 @@ class CalibrateConfig(Config):
     ] = None
     output: Annotated[
         Path | None,
-        Opt("File for a reliability diagram: .png, .svg or .pdf.", also=("--out",)),
+        Opt("File for a reliability diagram: .png, .svg or .pdf.", also=("--out", "-o")),
     ] = None
     json: Annotated[bool, Opt("Print one JSON object instead of a table.", flag="--json")] = False
 

@@ -212,7 +212,7 @@ class PlotConfig(Config):
         Opt(
             "File to write: .png, .svg or .pdf (default KIND.png in the first run's folder, or "
             "beside the first CSV file).",
-            also=("--out",),
+            also=("--out", "-o"),
         ),
     ] = None
 

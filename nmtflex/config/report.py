@@ -18,7 +18,7 @@ class ReportConfig(Config):
         list[Path],
         Opt("Run folders; runs shown side by side must have the same test data.", argument=True),
     ]
-    out: Annotated[Path, Opt("File to write.")] = Path("report.html")
+    out: Annotated[Path, Opt("File to write.", also=("-o",))] = Path("report.html")
     split: RunSplit = None
     sentences: Annotated[
         int,

@@ -37,7 +37,9 @@ class EvalConfig(Config):
         ),
     ] = False
     split: Annotated[str | None, Opt(SPLIT, replaces=("source", "reference"))] = None
-    output: Annotated[Path | None, Opt("File for the run's translations.", also=("--out",))] = None
+    output: Annotated[
+        Path | None, Opt("File for the run's translations.", also=("--out", "-o"))
+    ] = None
     hypothesis: Annotated[
         list[Path],
         Opt(

@@ -44,7 +44,7 @@ class SweepConfig(Config):
         Opt(
             "Path of the .csv and .png files, without the suffix (default "
             "RUN/sweep-SPLIT-beamBEAM).",
-            also=("--out",),
+            also=("--out", "-o"),
         ),
     ] = None
     json: Annotated[bool, Opt("Print one JSON object instead of a table.", flag="--json")] = False
