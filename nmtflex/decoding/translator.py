@@ -265,7 +265,7 @@ class Translator(Calls):
     def word_features(
         self, lines: Sequence[str], translations: Sequence[Translation]
     ) -> list[WordFeatures]:
-        """Return what word scores are computed from; arguments and errors as of ``traces``."""
+        """Return what word scores are computed from; takes and raises what ``traces`` does."""
         pairs = self._finishing.pairs(lines, translations)
         weights: Sequence[Numbers | None] = [None] * len(pairs)
         with self._call():
