@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +17,9 @@ from nmtflex.errors import DataError, NmtflexError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+# What Python 3.14 no longer does by default; elsewhere than on Linux a fork is not safe.
+FORK = "fork" if sys.platform == "linux" else None
 
 _function: Callable[[Any], Any]  # of this worker process
 
@@ -55,7 +59,7 @@ def ordered_map(
     if workers == 1:
         yield from map(setup(), items)
         return
-    context = multiprocessing.get_context("spawn" if spawn else None)
+    context = multiprocessing.get_context("spawn" if spawn else FORK)
     pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(setup,))
     waiting: deque[Future[Result]] = deque()
     faults: list[NmtflexError] = []

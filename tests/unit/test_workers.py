@@ -85,3 +85,17 @@ def test_workers_end_with_a_parent_that_is_killed():
 def test_a_worker_that_dies_is_reported():
     with pytest.raises(DataError, match=r"one of 2 worker processes died.*fewer --workers"):
         list(ordered_map(partial(setup, die), [1], 2))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux alone")
+def test_a_fork_whatever_is_the_default():
+    """Python 3.14 starts processes in another way, which pickles ``setup``."""
+    program = (
+        "import multiprocessing; multiprocessing.set_start_method('forkserver');"
+        "from nmtflex.workers import ordered_map;"
+        "print(*ordered_map(lambda: abs, [-1, 2], 2))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "1 2\n"
