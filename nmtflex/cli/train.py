@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,11 @@ def train(
 
 def run_trainer(trainer: Trainer) -> None:
     """Train to the end; only the first process reports progress and results."""
+    with contextlib.closing(trainer.folder):
+        _run(trainer)
+
+
+def _run(trainer: Trainer) -> None:
     from rich.console import Console
 
     from nmtflex.runs.commands import record_command

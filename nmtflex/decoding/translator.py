@@ -265,7 +265,12 @@ class Translator(Calls):
     def word_features(
         self, lines: Sequence[str], translations: Sequence[Translation]
     ) -> list[WordFeatures]:
-        """Return what word scores are computed from; takes and raises what ``traces`` does."""
+        """Return what word scores are computed from.
+
+        Args:
+            lines: Raw lines.
+            translations: One translation of each line, as for ``traces``.
+        """
         pairs = self._finishing.pairs(lines, translations)
         weights: Sequence[Numbers | None] = [None] * len(pairs)
         with self._call():

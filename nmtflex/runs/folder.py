@@ -33,6 +33,9 @@ class RunFolder:
         self.checkpoints = path / "checkpoints"
         self.best = self.checkpoints / "best.safetensors"
 
+    def close(self) -> None:
+        """Let go of the folder: nothing to do, unless it was opened to be trained."""
+
     def updates(self) -> list[Path]:
         """Return the checkpoint folders, the oldest first."""
         found = self.checkpoints.glob("update-*")

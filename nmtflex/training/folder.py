@@ -17,7 +17,7 @@ from nmtflex.training.same_options import check_same
 
 
 class LockedFolder(RunFolder):
-    """A run folder locked against other trainings while this object, or its process, lives.
+    """A run folder locked against other trainings, until it is closed or the process ends.
 
     Args:
         path: The folder.
@@ -36,6 +36,10 @@ class LockedFolder(RunFolder):
             raise RunError(
                 f"{path} is being trained by another process; wait for it or stop it first"
             ) from error
+
+    def close(self) -> None:
+        """Let other trainings have the folder."""
+        self._lock.close()
 
 
 def open_folder(
