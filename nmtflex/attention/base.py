@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from nmtflex.config import AttentionConfig
+
+if TYPE_CHECKING:
+    from nmtflex.attention.scores import ScoreFunction
 
 State = tuple[Tensor, ...]
 
@@ -96,6 +99,11 @@ class Attention(nn.Module, ABC):
     def mechanism(self) -> Attention:
         """The mechanism itself, which heads and reuse have inside."""
         return self
+
+    @property
+    def softmax_score(self) -> ScoreFunction | None:
+        """The score, if weights are its softmax over the whole source and nothing else."""
+        return None
 
     @abstractmethod
     def prepare(

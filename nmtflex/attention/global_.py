@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from nmtflex.attention.base import Glimpse, Sizes, State, Trace, register
+from nmtflex.attention.scores import ScoreFunction
 from nmtflex.attention.source import SourceAttention
 from nmtflex.config import GlobalConfig
 from nmtflex.ops.attend import Source, attend
@@ -30,6 +31,11 @@ class GlobalAttention(SourceAttention):
 
     def __init__(self, sizes: Sizes, config: GlobalConfig) -> None:
         super().__init__(sizes, config.score)
+
+    @property
+    def softmax_score(self) -> ScoreFunction:
+        """The score itself."""
+        return self.score
 
     def forward(
         self,

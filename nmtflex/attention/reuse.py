@@ -74,6 +74,10 @@ class Reuse(nn.Module):
         return self.inner.mechanism
 
     @property
+    def softmax_score(self) -> None:
+        """There is none: weights of a step may be 0."""
+
+    @property
     def heads(self) -> int:
         """Heads of the attention inside."""
         return self.inner.heads

@@ -34,6 +34,13 @@ class ScoreFunction(nn.Module, ABC):
         """Map decoder states [N, Q] to what is compared with the keys, [N, A]."""
         return query if self.scale == 1.0 else query * self.scale
 
+    def of_queries(self) -> tuple[Tensor, ...]:
+        """Return the weights behind ``queries``, weight [A, Q] and bias [A], and v; none without v.
+
+        They are all that queries and scores need if the scale is 1.
+        """
+        return ()
+
 
 class AdditiveScore(ScoreFunction):
     """score = v . tanh(W h + U s + b).
@@ -58,6 +65,10 @@ class AdditiveScore(ScoreFunction):
     def queries(self, query: Tensor) -> Tensor:
         """Return W h + b."""
         return self.query(query)
+
+    def of_queries(self) -> tuple[Tensor, ...]:
+        """Return W, b and v."""
+        return self.query.weight, self.query.bias, self.v
 
 
 class NormalizedScore(AdditiveScore):

@@ -31,6 +31,12 @@ def onednn_product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
+def has_bfloat16_layers() -> bool:
+    """Whether oneDNN has recurrent layers in bfloat16 for this processor: with AVX-512, on x86."""
+    supported = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
+    return supported is None or supported()
+
+
 def lstm(inputs: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
     """Return h of every step [B, T, D] of an LSTM layer, by the function behind ``nn.LSTM``.
 

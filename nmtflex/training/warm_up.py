@@ -74,6 +74,9 @@ def warm_up_steps(device: DeviceConfig) -> Iterator[WarmUpStep]:
         name = f"{attention.kind}, {attention.score}" if hasattr(attention, "score") else None
         for what, run in (("training", _train), ("translation", _translate)):
             yield WarmUpStep(f"{what}: {name or attention.kind}", partial(run, attention, device))
+    yield WarmUpStep(
+        "training: decoder luong", partial(_train, GlobalConfig(), device, decoder="luong")
+    )
     luong = partial(_train, FlexibleConfig(), device, decoder="luong", input_feeding=False)
     yield WarmUpStep("training: flexible, all steps at once", luong)
     for decoder in LAYERED:

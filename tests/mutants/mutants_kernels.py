@@ -20,7 +20,30 @@ ENCODE_LOOPS = "nmtflex/ops/linear/encode_loops.py"
 SELF, SELF_LOOPS = "tests/unit/ops/test_self_attention.py", "nmtflex/ops/self_attention/loops.py"
 SCANS, SCAN_LOOPS = "tests/unit/ops/test_scans.py", "nmtflex/ops/monotonic/loops.py"
 
+LUONG, LUONG_LOOPS = "tests/unit/ops/test_luong.py", "nmtflex/ops/luong/loops.py"
+
 KERNELS = [
+    Mutant(
+        LUONG_LOOPS,
+        "made.entering[t + 1, first:last, size:] = h",
+        "made.entering[t + 1, first:last, size:] = made.outputs[t, first:last]",
+        "the cell gets its output vector in place of its state",
+        LUONG,
+    ),
+    Mutant(
+        LUONG_LOOPS,
+        "h[d] = room.products[n - first, d] + grads.entering[n, size + d]",
+        "h[d] = room.products[n - first, d]",
+        "the gradient of h does not come from the step after",
+        LUONG,
+    ),
+    Mutant(
+        LUONG_LOOPS,
+        "place = (t * made.outputs.shape[1] + n) * row.shape[0]",
+        "place = n * row.shape[0]",
+        "dropout leaves out the same units in every step",
+        LUONG,
+    ),
     Mutant(
         ENCODE_LOOPS,
         "softmax(room.weights[k, left:right])",

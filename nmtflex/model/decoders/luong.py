@@ -9,11 +9,12 @@ from torch import Tensor
 
 from nmtflex.attention import Attention, Reuse, State
 from nmtflex.attention.marking import unmarked
-from nmtflex.layers.cells import Stack
+from nmtflex.layers.cells import LSTMCell, Stack
 from nmtflex.layers.linear import Product
 from nmtflex.model.decoders.base import Step, Steps, Words
 from nmtflex.model.decoders.recurrent import RecurrentDecoder
 from nmtflex.model.encoders.base import Encoded
+from nmtflex.ops.luong import Parameters, pays, steps
 
 
 class LuongDecoder(RecurrentDecoder):
@@ -75,7 +76,8 @@ class LuongDecoder(RecurrentDecoder):
     def sequence(self, memory: Any, state: State, embedded: Tensor) -> Steps:
         """Run over given words, without input feeding in all steps at once; see ``Decoder``."""
         if self.fed_size:
-            return super().sequence(memory, state, embedded)
+            fused = self._fused_steps(memory, state, embedded)
+            return super().sequence(memory, state, embedded) if fused is None else fused
         count = self.stack.state_size
         h = self.stack.sequence(embedded, state[:count])
         feedback = self.attention.feedback(embedded)
@@ -87,3 +89,17 @@ class LuongDecoder(RecurrentDecoder):
         """Return the vectors [.., O] that predict words, of h [.., D] and contexts [.., C]."""
         output = torch.cat([h, context], dim=-1)
         return output if self.attentional is None else torch.tanh(self.attentional(output))
+
+    def _fused_steps(self, memory: Any, state: State, embedded: Tensor) -> Steps | None:
+        """Run all steps in one operation, if there is one for this decoder and these tensors."""
+        score, (cell, *others) = self.attention.softmax_score, self.stack.cells
+        if score is None or self.attentional is None or others or not isinstance(cell, LSTMCell):
+            return None
+        marked = memory.values.shape[2] > self.attention.context_size
+        if marked or not pays(memory, embedded):
+            return None
+        gates = self.stack.input_gates(embedded.transpose(0, 1).contiguous())
+        parameters = Parameters(cell.joint.weight, self.attentional.weight, *score.of_queries())
+        dropout = self.stack.dropout.p if self.training else 0.0
+        outputs = steps(gates, (state[0], state[1]), memory, parameters, dropout)
+        return Steps(outputs.transpose(0, 1), None)

@@ -12,6 +12,7 @@ from nmtflex.layers.dropout import Dropout
 from nmtflex.model.encoders.base import Encoded, Encoder
 from nmtflex.ops.dispatch import as_on_gpu
 from nmtflex.ops.heap import ROWS
+from nmtflex.ops.recurrent.sequence import needs_float32
 from nmtflex.ops.tensors import upload
 
 RECURRENT: dict[str, type[nn.LSTM | nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
@@ -85,9 +86,9 @@ def _filled_up(source: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _read(layer: nn.Module, packed: PackedSequence) -> tuple[PackedSequence, Any]:
-    """Run a recurrent layer; on a GPU under autocast in float32, as in ``without_autocast``."""
+    """Run a recurrent layer; in float32 under autocast where ``needs_float32`` says so."""
     kind = packed.data.device.type
-    if not (torch.is_autocast_enabled(kind) and as_on_gpu(packed.data.device)):
+    if not (torch.is_autocast_enabled(kind) and needs_float32(packed.data.device)):
         return layer(packed)
     with torch.autocast(kind, enabled=False):
         output, last = layer(packed.float())

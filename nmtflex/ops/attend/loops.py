@@ -168,7 +168,7 @@ def add_rows(weights: Array, rows: Array, total: Array) -> None:
             total[d] += w0 * row0[d] + w1 * row1[d] + w2 * row2[d] + w3 * row3[d]
         i += 4
     while i < weights.shape[0]:
-        _add_row(weights[i], rows[i], total)
+        add_row(weights[i], rows[i], total)
         i += 1
 
 
@@ -198,7 +198,7 @@ def _backward(inputs: Inputs, n: int, plain: Array, arriving: Arriving, leaving:
     values = inputs.values[inputs.rows[n], start:stop]
     weights, grads = plain[n, : stop - start], leaving.scores[n, : stop - start]
     for i in range(stop - start):
-        grads[i] = _dot(arriving.context[n], values[i])
+        grads[i] = dot(arriving.context[n], values[i])
         grads[i] += arriving.focus[n] * type(arriving.focus[n])(start + i)
     if inputs.centre.shape[0]:
         leaving.centre[n] = _backward_damp(
@@ -218,7 +218,7 @@ def _backward(inputs: Inputs, n: int, plain: Array, arriving: Arriving, leaving:
 
 
 @compiled(**SUMS)
-def _dot(left: Array, right: Array) -> np.floating:
+def dot(left: Array, right: Array) -> np.floating:
     """Return the dot product of two vectors."""
     total = left.dtype.type(0)
     for d in range(left.shape[0]):
@@ -242,7 +242,7 @@ def _backward_damp(
 @compiled(**SUMS)
 def backward_softmax(weights: Array, grads: Array, of_log_sum: float) -> None:
     """Turn the gradients of the weights and of the softmax's log_sum into that of the scores."""
-    mean = _dot(weights, grads) - of_log_sum
+    mean = dot(weights, grads) - of_log_sum
     for i in range(weights.shape[0]):
         grads[i] = weights[i] * (grads[i] - mean)
 
@@ -304,18 +304,18 @@ def _backward_position(
         if not steps.start[n] <= s < steps.stop[n]:
             continue
         i = steps.place[n] + s - steps.start[n]
-        _add_row(steps.weights[i], steps.context[n], grad_values[row, s])
+        add_row(steps.weights[i], steps.context[n], grad_values[row, s])
         grad = steps.scores[i]
         if grad == 0:
             continue
         if steps.v.shape[0]:
             _backward_key(steps.query[n], steps.v, keys[row, s], grad, grad_keys[row, s])
         else:
-            _add_row(grad, steps.query[n], grad_keys[row, s])
+            add_row(grad, steps.query[n], grad_keys[row, s])
 
 
 @compiled(**SUMS)
-def _add_row(weight: float, row: Array, total: Array) -> None:
+def add_row(weight: float, row: Array, total: Array) -> None:
     """Add a weight times a vector to another."""
     for d in range(total.shape[0]):
         total[d] += weight * row[d]

@@ -38,8 +38,10 @@ def laid_out(weight: NDArray[Any]) -> NDArray[Any]:
     """Lay a weight [O, C] out as tiles read it, flat; see ``tiles``."""
     int8 = weight.dtype == np.int8
     group, (out, width) = GROUP if int8 else 1, weight.shape
-    room = np.zeros((rounded(out, COLUMNS), rounded(width, group)), weight.dtype)
-    room[:out, :width] = weight
+    whole, room = (rounded(out, COLUMNS), rounded(width, group)), weight
+    if whole != weight.shape:
+        room = np.zeros(whole, weight.dtype)
+        room[:out, :width] = weight
     if int8:
         room = (room.view(np.uint8) + np.uint8(OFFSET)).view(np.int8)
     parts = room.reshape(-1, COLUMNS, room.shape[1] // group, group)

@@ -46,11 +46,11 @@ def lstm(
         shares: Where the rows of each thread begin and end.
     """
     for share in prange(shares.shape[0] - 1):
-        _lstm_rows(product, summand, cell, gates, h, c, shares[share], shares[share + 1])
+        lstm_rows(product, summand, cell, gates, h, c, shares[share], shares[share + 1])
 
 
 @compiled(**SUMS)
-def _lstm_rows(
+def lstm_rows(
     product: Array,
     summand: Array,
     cell: Array,
@@ -60,6 +60,7 @@ def _lstm_rows(
     first: int,
     last: int,
 ) -> None:
+    """Do what ``lstm`` does for the rows ``first <= n < last``."""
     size = cell.shape[1]
     keep = gates.shape[0] > 0
     for n in range(first, last):
@@ -98,13 +99,11 @@ def backward_lstm(
         shares: As in ``lstm``.
     """
     for share in prange(shares.shape[0] - 1):
-        _backward_rows(
-            made, grad_h, grad_c, grad_gates, grad_cell, shares[share], shares[share + 1]
-        )
+        backward_rows(made, grad_h, grad_c, grad_gates, grad_cell, shares[share], shares[share + 1])
 
 
 @compiled(**SUMS)
-def _backward_rows(
+def backward_rows(
     made: Made,
     grad_h: Array,
     grad_c: Array,
@@ -113,6 +112,7 @@ def _backward_rows(
     first: int,
     last: int,
 ) -> None:
+    """Do what ``backward_lstm`` does for the rows ``first <= n < last``."""
     size = grad_h.shape[1]
     one = grad_h.dtype.type(1)
     for n in range(first, last):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nmtflex.ops.dispatch import as_on_gpu
-from nmtflex.ops.torch_private import gru, lstm
+from nmtflex.ops.torch_private import gru, has_bfloat16_layers, lstm
 
 Weights = tuple[Tensor, Tensor, Tensor, Tensor]  # [G, I], [G, D], [G] and [G]
 
@@ -41,16 +41,24 @@ def gru_sequence(inputs: Tensor, state: tuple[Tensor, ...], weights: Weights) ->
     return without_autocast(call, inputs, *state, *weights)
 
 
+def needs_float32(device: torch.device) -> bool:
+    """Whether recurrent layers run in float32 under autocast.
+
+    Under any autocast cuDNN's run in float16, for whose range the loss is not scaled here. oneDNN's
+    run in bfloat16, which not every processor has.
+    """
+    return as_on_gpu(device) or not has_bfloat16_layers()
+
+
 def without_autocast(call: Callable[..., Any], *tensors: Tensor) -> Any:
     """Run a recurrent layer in a format that it supports, and return autocast's.
 
-    Under any autocast cuDNN's recurrent layers run in float16, for whose range the loss is not
-    scaled here. So on a GPU they run in float32. oneDNN's layers need tensors of one format.
+    oneDNN's layers need tensors of one format; see also ``needs_float32``.
     """
     kind = tensors[0].device.type
     if not torch.is_autocast_enabled(kind):
         return call(*tensors)
     dtype = torch.get_autocast_dtype(kind)
-    own = torch.float32 if as_on_gpu(tensors[0].device) else dtype
+    own = torch.float32 if needs_float32(tensors[0].device) else dtype
     with torch.autocast(kind, enabled=False):
         return call(*(tensor.to(own) for tensor in tensors)).to(dtype)

@@ -250,8 +250,9 @@ def test_long_sources_are_read_in_blocks_whatever_the_threads(heads, window, mon
     size = 3 * (COLUMNS // 2 + 1)  # one head takes more than a tile, each of three takes a part
     sizes = {"embedding_size": size, "encoder_size": size, "encoder_heads": heads}
     encoder = build(int8=False, decoder_heads=1, encoder_window=window, **sizes).encoder
-    lengths = torch.tensor([2 * COLUMNS + 1, COLUMNS, 1, AT_ONCE + 1])
-    source = torch.randint(4, 40, (4, 2 * COLUMNS + 1), generator=torch.Generator().manual_seed(6))
+    lengths = torch.tensor([2 * COLUMNS + 1, COLUMNS, 1, AT_ONCE + 1])  # tiles may be narrow
+    words = 4, int(lengths.max())
+    source = torch.randint(4, 40, words, generator=torch.Generator().manual_seed(6))
     before, found = torch.get_num_threads(), []
     for count in (1, 2, 3):
         torch.set_num_threads(count)

@@ -176,6 +176,19 @@ def test_bfloat16_changes_little(options):
     torch.testing.assert_close(losses[1], losses[0], rtol=0.02, atol=0)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("has", [False, torch.ops.mkldnn._is_mkldnn_bf16_supported()])
+def test_recurrent_layers_are_in_a_format_that_the_processor_has(has, monkeypatch):
+    monkeypatch.setattr("nmtflex.ops.recurrent.sequence.has_bfloat16_layers", lambda: has)
+    model, formats = build({}, autocast=True), []
+    model.encoder.layers[0].register_forward_pre_hook(
+        lambda _, inputs: formats.append((inputs[0].data.dtype, torch.is_autocast_enabled("cpu")))
+    )
+    memory, _ = model.encode(torch.tensor([[4, 5, 6]]), torch.tensor([3]))
+    assert formats == [(torch.float32, has)]
+    assert memory.values.isfinite().all()
+
+
 def test_8_bits_need_compiled_loops(monkeypatch):
     monkeypatch.setattr(numba.config, "DISABLE_JIT", True)
     with pytest.raises(OptionError, match="NUMBA_DISABLE_JIT"):

@@ -1,0 +1,296 @@
+"""The loops of Luong's decoder on the CPU, compiled by numba; ``cpu`` calls them.
+
+A thread takes its sentences through all steps, at most ``ROWS`` of them at a time, so threads do
+not wait for each other, and what a step makes stays in the cache. Products run in tiles (see
+``nmtflex.ops.linear``). Each sentence is computed in the same order whatever is beside it.
+
+Legend: B sentences, T steps, S source positions, D units of the cell and of its output vectors, A
+units of a key, H units of a value.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import prange
+
+from nmtflex.ops.arrays import Array, Whole
+from nmtflex.ops.attend.loops import add_row, add_rows, backward_softmax, dot, score, softmax
+from nmtflex.ops.compiled import SUMS, compiled, entry
+from nmtflex.ops.draws import drawn
+from nmtflex.ops.elementary import tanh
+from nmtflex.ops.linear.product_loops import COLUMNS, ROWS, Entering, enter, multiply, space
+from nmtflex.ops.recurrent.loops import Made as Cell
+from nmtflex.ops.recurrent.loops import backward_rows, lstm_rows
+
+
+class Given(NamedTuple):
+    """What the steps read, beside weights."""
+
+    gates: Array  # [T, B, 4 D], the words' side of the cell's gates
+    keys: Array  # [B, S, A]
+    values: Array  # [B, S, H]
+    lengths: Whole  # [B]
+    v: Array  # [A] of the additive score, or of length 0
+    bias: Array  # [A] of its queries, or of length 0
+    dropout: float
+    seed: int  # of the dropout
+
+
+class Weights(NamedTuple):
+    """Weights laid out for tiles, flat; in the backward pass those of the transposed ones."""
+
+    joint: Array  # [4 D, 2 D], of the last output and h
+    attentional: Array  # [D, D + H], of h and the context
+    query: Array  # [A, D], or of length 0: h itself is the query
+
+
+class Made(NamedTuple):
+    """What the steps make."""
+
+    entering: Array  # [T + 1, B, 2 D], the last output after dropout, and h before the step
+    gates: Array  # [T, B, 4 D], i, f, g and o
+    c: Array  # [T + 1, B, D], before the step
+    joined: Array  # [T, B, D + H], h and the context
+    queries: Array  # [T, B, A]
+    weights: Array  # [T, B, S], 0 at padding
+    outputs: Array  # [T, B, D]
+
+
+class Grads(NamedTuple):
+    """Gradients; all but the first are made."""
+
+    outputs: Array  # [T, B, D]
+    gates: Array  # [T, B, 4 D], before sigmoid and tanh
+    attentional: Array  # [T, B, D], before tanh
+    queries: Array  # [T, B, A]
+    keys: Array  # [B, S, A], added to
+    values: Array  # [B, S, H], added to
+    v: Array  # [B, A], a summand of each sentence, added to
+    entering: Array  # [B, 2 D], of the step after, at last of the first step; zeros at first
+    c: Array  # [B, D], alike
+
+
+class Room(NamedTuple):
+    """Where a thread works."""
+
+    entering: Entering
+    products: Array  # [ROWS, O], of the widest product
+    h: Array  # [ROWS, D], a gradient
+    scores: Array  # [S], a gradient
+
+
+@entry(parallel=True)
+def forward(given: Given, weights: Weights, made: Made, shares: Whole) -> None:
+    """Make all steps.
+
+    Args:
+        given: What the steps read.
+        weights: Laid out.
+        made: ``entering`` and ``c`` begin with the state before the first step; the rest is made.
+        shares: Where the sentences of each thread begin and end.
+    """
+    for share in prange(shares.shape[0] - 1):
+        room = _room(made)
+        for first in range(shares[share], shares[share + 1], ROWS):
+            last = min(first + ROWS, shares[share + 1])
+            for t in range(made.outputs.shape[0]):
+                _advance(given, weights, made, room, t, first, last)
+                for n in range(first, last):
+                    _attend(given, made, t, n)
+                _predict(given, weights, made, room, t, first, last)
+
+
+@compiled(**SUMS)
+def _room(made: Made) -> Room:
+    gates, joined = made.gates.shape[2], made.joined.shape[2]
+    size, widest = made.c.shape[2], max(made.entering.shape[2], joined, gates)
+    widest = max(widest, made.queries.shape[2])
+    columns = (widest + COLUMNS - 1) // COLUMNS * COLUMNS
+    return Room(
+        space(widest, made.gates[0, 0], made.gates),
+        np.empty((ROWS, columns), made.gates.dtype),
+        np.empty((ROWS, size), made.gates.dtype),
+        np.empty(made.weights.shape[2], made.gates.dtype),
+    )
+
+
+@compiled(**SUMS)
+def _multiply(rows: Array, weight: Array, out: int, room: Room) -> None:
+    """Multiply rows [M, C] by a weight [O, C]; the products are the first O of ``room``."""
+    for m in range(rows.shape[0]):
+        enter(rows[m], room.entering, m)
+    columns = (out + COLUMNS - 1) // COLUMNS * COLUMNS
+    products = room.products[: rows.shape[0]]
+    multiply(weight, 0, room.products[0, :columns], room.entering, rows.shape[1], products)
+
+
+@compiled(**SUMS)
+def _advance(
+    given: Given, weights: Weights, made: Made, room: Room, t: int, first: int, last: int
+) -> None:
+    """Advance the cell, and make the queries."""
+    size, units = made.c.shape[2], made.queries.shape[2]
+    _multiply(made.entering[t, first:last], weights.joint, 4 * size, room)
+    h = made.joined[t, first:last, :size]
+    lstm_rows(
+        room.products,
+        given.gates[t, first:last],
+        made.c[t, first:last],
+        made.gates[t, first:last],
+        h,
+        made.c[t + 1, first:last],
+        0,
+        last - first,
+    )
+    made.entering[t + 1, first:last, size:] = h
+    if not weights.query.shape[0]:
+        made.queries[t, first:last] = h
+        return
+    _multiply(h, weights.query, units, room)
+    for m in range(last - first):
+        query = made.queries[t, first + m]
+        for a in range(units):
+            query[a] = room.products[m, a] + given.bias[a]
+
+
+@compiled(**SUMS)
+def _attend(given: Given, made: Made, t: int, n: int) -> None:
+    length, size = given.lengths[n], made.c.shape[2]
+    weights = made.weights[t, n, :length]
+    score(made.queries[t, n], given.v, given.keys[n, :length], weights)
+    softmax(weights)
+    made.weights[t, n, length:] = 0
+    context = made.joined[t, n, size:]
+    context[:] = 0
+    add_rows(weights, given.values[n, :length], context)
+
+
+@compiled(**SUMS)
+def _predict(
+    given: Given, weights: Weights, made: Made, room: Room, t: int, first: int, last: int
+) -> None:
+    """Make the output vectors, and feed them into the next step."""
+    size = made.c.shape[2]
+    _multiply(made.joined[t, first:last], weights.attentional, size, room)
+    for n in range(first, last):
+        output, fed = made.outputs[t, n], made.entering[t + 1, n, :size]
+        for d in range(size):
+            output[d] = tanh(room.products[n - first, d])
+        fed[:] = output
+        _drop(given, made, t, n, fed)
+
+
+@compiled(**SUMS)
+def _drop(given: Given, made: Made, t: int, n: int, row: Array) -> None:
+    """Set a share of a row [D] to 0, and divide the others by 1 - p; as ``nmtflex.ops.dropout``."""
+    if given.dropout == 0:
+        return
+    low, high = np.uint32(given.seed), np.uint32(given.seed >> 32)
+    least = np.uint32(given.dropout * 2.0**32)
+    scale, nothing = row.dtype.type(1 / (1 - given.dropout)), row.dtype.type(0)
+    place = (t * made.outputs.shape[1] + n) * row.shape[0]
+    for d in range(row.shape[0]):
+        row[d] *= scale if drawn(np.uint32(place + d), low, high) >= least else nothing
+
+
+@entry(parallel=True)
+def backward(given: Given, weights: Weights, made: Made, grads: Grads, shares: Whole) -> None:
+    """The backward pass of ``forward``, without the gradients of the weights.
+
+    Args:
+        given: As in ``forward``.
+        weights: The transposed ones, laid out.
+        made: From ``forward``.
+        grads: Those that arrive, and those that are made.
+        shares: As in ``forward``.
+    """
+    for share in prange(shares.shape[0] - 1):
+        room = _room(made)
+        for first in range(shares[share], shares[share + 1], ROWS):
+            last = min(first + ROWS, shares[share + 1])
+            for t in range(made.outputs.shape[0] - 1, -1, -1):
+                _backward_predict(given, weights, made, grads, room, t, first, last)
+                for n in range(first, last):
+                    _backward_attend(given, made, grads, room, t, n, first)
+                _backward_advance(weights, made, grads, room, t, first, last)
+
+
+@compiled(**SUMS)
+def _backward_predict(
+    given: Given,
+    weights: Weights,
+    made: Made,
+    grads: Grads,
+    room: Room,
+    t: int,
+    first: int,
+    last: int,
+) -> None:
+    """Leave the gradient of h in ``room.h``, and that of the context in ``room.products``."""
+    size, one = made.c.shape[2], grads.c.dtype.type(1)
+    for n in range(first, last):
+        fed, grad, output = grads.entering[n, :size], grads.attentional[t, n], made.outputs[t, n]
+        _drop(given, made, t, n, fed)
+        for d in range(size):
+            grad[d] = (grads.outputs[t, n, d] + fed[d]) * (one - output[d] * output[d])
+    joined = made.joined.shape[2]
+    _multiply(grads.attentional[t, first:last], weights.attentional, joined, room)
+    for n in range(first, last):
+        h = room.h[n - first]
+        for d in range(size):
+            h[d] = room.products[n - first, d] + grads.entering[n, size + d]
+
+
+@compiled(**SUMS)
+def _backward_attend(
+    given: Given, made: Made, grads: Grads, room: Room, t: int, n: int, first: int
+) -> None:
+    """The backward pass of attention, keys and values with it: one walk over the source."""
+    length, size = given.lengths[n], made.c.shape[2]
+    query, of_query, v, of_v = made.queries[t, n], grads.queries[t, n], given.v, grads.v[n]
+    weights, scores = made.weights[t, n, :length], room.scores[:length]
+    context = room.products[n - first, size : made.joined.shape[2]]
+    for i in range(length):
+        scores[i] = dot(context, given.values[n, i])
+        add_row(weights[i], context, grads.values[n, i])
+    backward_softmax(weights, scores, scores.dtype.type(0))
+    of_query[:] = 0
+    one = scores.dtype.type(1)
+    for i in range(length):
+        key, of_key, grad = given.keys[n, i], grads.keys[n, i], scores[i]
+        if grad == 0:  # after a sentence's end
+            continue
+        if not v.shape[0]:
+            add_row(grad, key, of_query)
+            add_row(grad, query, of_key)
+            continue
+        for a in range(v.shape[0]):
+            t_a = tanh(query[a] + key[a])
+            inner = grad * v[a] * (one - t_a * t_a)
+            of_v[a] += grad * t_a
+            of_query[a] += inner
+            of_key[a] += inner
+
+
+@compiled(**SUMS)
+def _backward_advance(
+    weights: Weights, made: Made, grads: Grads, room: Room, t: int, first: int, last: int
+) -> None:
+    """From the gradients of h and of the queries to those of what has entered the cell."""
+    size, count = made.c.shape[2], last - first
+    queries = grads.queries[t, first:last]
+    if weights.query.shape[0]:
+        _multiply(queries, weights.query, size, room)
+        for m in range(count):
+            add_row(room.h.dtype.type(1), room.products[m, :size], room.h[m])
+    else:
+        for m in range(count):
+            add_row(room.h.dtype.type(1), queries[m], room.h[m])
+    c = grads.c[first:last]
+    cell = Cell(made.gates[t, first:last], made.c[t, first:last], made.c[t + 1, first:last])
+    backward_rows(cell, room.h, c, grads.gates[t, first:last], c, 0, count)
+    _multiply(grads.gates[t, first:last], weights.joint, 2 * size, room)
+    for m in range(count):
+        grads.entering[first + m] = room.products[m, : 2 * size]
