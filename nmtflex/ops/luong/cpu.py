@@ -28,7 +28,7 @@ def steps(
     dropout: float,
 ) -> Tensor:
     """Run all steps; see ``nmtflex.ops.luong.steps``."""
-    seed = int(torch.empty((), dtype=torch.long).random_())
+    seed = int(torch.empty((), dtype=torch.long).random_()) if dropout else 0
     fixed = source.lengths, dropout, seed
     return _Steps.apply(fixed, gates, *state, source.keys, source.values, *parameters)  # type: ignore[no-untyped-call]
 
