@@ -163,17 +163,6 @@ def test_the_encoder_runs_in_float32_under_bfloat16(triton_device, cell):
     torch.testing.assert_close(encoded.summary, plain.summary, rtol=0, atol=1e-2)
 
 
-def test_a_cpu_keeps_its_autocast(monkeypatch):
-    monkeypatch.delenv("NMTFLEX_KERNELS", raising=False)
-    model = build("cpu", autocast=True)
-    seen = []
-    model.encoder.layers[0].register_forward_hook(
-        lambda *_: seen.append(torch.is_autocast_enabled("cpu"))
-    )
-    model.encode(torch.tensor([[4, 5]]), torch.tensor([2]))
-    assert seen == [True]
-
-
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_the_state_of_the_cells_is_kept_in_float32(triton_device, cell, decoder):
