@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import prange
 
 from nmtflex.ops.arrays import Array, Whole
-from nmtflex.ops.attend.loops import softmax
+from nmtflex.ops.attend.loops import add_row, dot, softmax
 from nmtflex.ops.compiled import SUMS, compiled, entry
 
 
@@ -55,25 +54,11 @@ def attend_row(
         keys = rows[places[t], begin : begin + size]
         for head in range(heads):
             first, stop = head * each, (head + 1) * each
-            weights[head, t] = scale * _dot(query[first:stop], keys[first:stop])
+            weights[head, t] = scale * dot(query[first:stop], keys[first:stop])
     for head in range(heads):
         softmax(weights[head])
     for t in range(len(places)):
         values = rows[places[t], begin + size : begin + 2 * size]
         for head in range(heads):
             first, stop = head * each, (head + 1) * each
-            _add(weights[head, t], values[first:stop], made[first:stop])
-
-
-@compiled(**SUMS)
-def _dot(one: Array, other: Array) -> Any:
-    total = one.dtype.type(0)
-    for a in range(one.shape[0]):
-        total += one[a] * other[a]
-    return total
-
-
-@compiled(**SUMS)
-def _add(weight: float, row: Array, total: Array) -> None:
-    for a in range(total.shape[0]):
-        total[a] += weight * row[a]
+            add_row(weights[head, t], values[first:stop], made[first:stop])

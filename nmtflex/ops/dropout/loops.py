@@ -27,14 +27,20 @@ def drop(x: Array, left: Array, p: float, seed: int, shares: Whole) -> None:
 
 
 @compiled(**SUMS)
-def drop_share(x: Array, left: Array, p: float, seed: int, first: int, last: int) -> None:
-    """Do what ``drop`` does from one place to another; ``left`` may be ``x`` itself."""
+def drop_share(
+    x: Array, left: Array, p: float, seed: int, first: int, last: int, before: int = 0
+) -> None:
+    """Do what ``drop`` does from one place to another; ``left`` may be ``x`` itself.
+
+    x may be a part of more numbers, of which so many are ``before`` it.
+    """
     low, high = np.uint32(seed), np.uint32(seed >> 32)
     least = np.uint32(p * 2.0**32)
     scale, nothing = x.dtype.type(1 / (1 - p)), x.dtype.type(0)
     for i in range(first, last):
         # A product with 0, so that NaN and infinity stay in sight.
-        left[i] = x[i] * (scale if drawn(np.uint32(i), low, high) >= least else nothing)
+        number = drawn(np.uint32(before + i), low, high)
+        left[i] = x[i] * (scale if number >= least else nothing)
 
 
 @entry(parallel=True)

@@ -18,7 +18,7 @@ from numba import prange
 from nmtflex.ops.arrays import Array, Whole
 from nmtflex.ops.attend.loops import add_row, add_rows, backward_softmax, dot, score, softmax
 from nmtflex.ops.compiled import SUMS, compiled, entry
-from nmtflex.ops.draws import drawn
+from nmtflex.ops.dropout.loops import drop_share
 from nmtflex.ops.elementary import tanh
 from nmtflex.ops.linear.product_loops import COLUMNS, ROWS, Entering, enter, multiply, space
 from nmtflex.ops.recurrent.loops import Made as Cell
@@ -105,25 +105,23 @@ def forward(given: Given, weights: Weights, made: Made, shares: Whole) -> None:
 @compiled(**SUMS)
 def _room(made: Made) -> Room:
     gates, joined = made.gates.shape[2], made.joined.shape[2]
-    size, widest = made.c.shape[2], max(made.entering.shape[2], joined, gates)
-    widest = max(widest, made.queries.shape[2])
-    columns = (widest + COLUMNS - 1) // COLUMNS * COLUMNS
+    widest = max(made.entering.shape[2], joined, gates, made.queries.shape[2])
     return Room(
         space(widest, made.gates[0, 0], made.gates),
-        np.empty((ROWS, columns), made.gates.dtype),
-        np.empty((ROWS, size), made.gates.dtype),
+        np.empty((ROWS, widest + COLUMNS), made.gates.dtype),
+        np.empty((ROWS, made.c.shape[2]), made.gates.dtype),
         np.empty(made.weights.shape[2], made.gates.dtype),
     )
 
 
 @compiled(**SUMS)
-def _multiply(rows: Array, weight: Array, out: int, room: Room) -> None:
+def _multiply(rows: Array, weight: Array, room: Room) -> None:
     """Multiply rows [M, C] by a weight [O, C]; the products are the first O of ``room``."""
-    for m in range(rows.shape[0]):
+    count, width = rows.shape
+    for m in range(count):
         enter(rows[m], room.entering, m)
-    columns = (out + COLUMNS - 1) // COLUMNS * COLUMNS
-    products = room.products[: rows.shape[0]]
-    multiply(weight, 0, room.products[0, :columns], room.entering, rows.shape[1], products)
+    scales = room.products[0, : len(weight) // width]  # not read in float32, but for their number
+    multiply(weight, 0, scales, room.entering, width, room.products[:count])
 
 
 @compiled(**SUMS)
@@ -132,7 +130,7 @@ def _advance(
 ) -> None:
     """Advance the cell, and make the queries."""
     size, units = made.c.shape[2], made.queries.shape[2]
-    _multiply(made.entering[t, first:last], weights.joint, 4 * size, room)
+    _multiply(made.entering[t, first:last], weights.joint, room)
     h = made.joined[t, first:last, :size]
     lstm_rows(
         room.products,
@@ -148,7 +146,7 @@ def _advance(
     if not weights.query.shape[0]:
         made.queries[t, first:last] = h
         return
-    _multiply(h, weights.query, units, room)
+    _multiply(h, weights.query, room)
     for m in range(last - first):
         query = made.queries[t, first + m]
         for a in range(units):
@@ -173,7 +171,7 @@ def _predict(
 ) -> None:
     """Make the output vectors, and feed them into the next step."""
     size = made.c.shape[2]
-    _multiply(made.joined[t, first:last], weights.attentional, size, room)
+    _multiply(made.joined[t, first:last], weights.attentional, room)
     for n in range(first, last):
         output, fed = made.outputs[t, n], made.entering[t + 1, n, :size]
         for d in range(size):
@@ -184,15 +182,11 @@ def _predict(
 
 @compiled(**SUMS)
 def _drop(given: Given, made: Made, t: int, n: int, row: Array) -> None:
-    """Set a share of a row [D] to 0, and divide the others by 1 - p; as ``nmtflex.ops.dropout``."""
+    """Drop a share of a row [D], part of those of all steps and sentences [T, B, D]."""
     if given.dropout == 0:
         return
-    low, high = np.uint32(given.seed), np.uint32(given.seed >> 32)
-    least = np.uint32(given.dropout * 2.0**32)
-    scale, nothing = row.dtype.type(1 / (1 - given.dropout)), row.dtype.type(0)
     place = (t * made.outputs.shape[1] + n) * row.shape[0]
-    for d in range(row.shape[0]):
-        row[d] *= scale if drawn(np.uint32(place + d), low, high) >= least else nothing
+    drop_share(row, row, given.dropout, given.seed, 0, row.shape[0], place)
 
 
 @entry(parallel=True)
@@ -235,8 +229,7 @@ def _backward_predict(
         _drop(given, made, t, n, fed)
         for d in range(size):
             grad[d] = (grads.outputs[t, n, d] + fed[d]) * (one - output[d] * output[d])
-    joined = made.joined.shape[2]
-    _multiply(grads.attentional[t, first:last], weights.attentional, joined, room)
+    _multiply(grads.attentional[t, first:last], weights.attentional, room)
     for n in range(first, last):
         h = room.h[n - first]
         for d in range(size):
@@ -282,7 +275,7 @@ def _backward_advance(
     size, count = made.c.shape[2], last - first
     queries = grads.queries[t, first:last]
     if weights.query.shape[0]:
-        _multiply(queries, weights.query, size, room)
+        _multiply(queries, weights.query, room)
         for m in range(count):
             add_row(room.h.dtype.type(1), room.products[m, :size], room.h[m])
     else:
@@ -291,6 +284,6 @@ def _backward_advance(
     c = grads.c[first:last]
     cell = Cell(made.gates[t, first:last], made.c[t, first:last], made.c[t + 1, first:last])
     backward_rows(cell, room.h, c, grads.gates[t, first:last], c, 0, count)
-    _multiply(grads.gates[t, first:last], weights.joint, 2 * size, room)
+    _multiply(grads.gates[t, first:last], weights.joint, room)
     for m in range(count):
         grads.entering[first + m] = room.products[m, : 2 * size]
