@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from nmtflex.config import AttentionConfig
 
 if TYPE_CHECKING:
-    from nmtflex.attention.scores import ScoreFunction
+    from nmtflex.ops.luong import Attending
 
 State = tuple[Tensor, ...]
 
@@ -99,11 +99,6 @@ class Attention(nn.Module, ABC):
     def mechanism(self) -> Attention:
         """The mechanism itself, which heads and reuse have inside."""
         return self
-
-    @property
-    def softmax_score(self) -> ScoreFunction | None:
-        """The score, if weights are its softmax over the whole source and nothing else."""
-        return None
 
     @abstractmethod
     def prepare(
@@ -198,6 +193,15 @@ class Attention(nn.Module, ABC):
         glimpse = self(queries.flatten(0, 1), feedback.flatten(0, 1), memory, rows, states)
         gates = None if glimpse.gate is None else glimpse.gate.unflatten(0, size)
         return glimpse.context.unflatten(0, size), gates
+
+    def attending(self, memory: Any, state: State) -> Attending | None:
+        """Return what all steps of a decoder in one operation read; None if there is none.
+
+        Args:
+            memory: What ``prepare`` made.
+            state: What ``start`` returned.
+        """
+        return None
 
     def weight_sums(self, length: int) -> tuple[float, float]:
         """Return the least and the greatest sum of a step's weights over ``length`` positions.

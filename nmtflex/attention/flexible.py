@@ -25,6 +25,7 @@ from nmtflex.config import FlexibleConfig
 from nmtflex.layers.linear import Linear, Product
 from nmtflex.ops import sequence
 from nmtflex.ops.attend import Penalty, Source, attend, whole_sentences, window_below
+from nmtflex.ops.luong import Attending, Focusing, Score
 from nmtflex.ops.recurrent import gate
 
 
@@ -166,6 +167,18 @@ class FlexibleAttention(Attention):
         start, stop = window or whole_sentences(source, rows)
         seen = Trace(stop - start, weights, g, focus, start, stop)
         return Glimpse(context, (focus,), g, seen if rest is None else rest.seen(seen))
+
+    def attending(self, memory: Reach, state: State) -> Attending | None:
+        """Return source, score, gate and penalty; see ``Attention.attending``.
+
+        The remainder goes step by step.
+        """
+        if memory.sums is not None:
+            return None
+        (focus,), inner, outer = state, self.gate.state, self.gate.v
+        gate = inner.weight, inner.bias, outer.weight.squeeze(0), outer.bias
+        focusing = Focusing(*gate, focus, self.sigma, memory.tau)
+        return Attending(memory.source, Score(*self.score.of_queries()), focusing)
 
     def sequence(
         self, queries: Tensor, feedback: Tensor, memory: Reach, state: State

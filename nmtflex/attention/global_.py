@@ -5,10 +5,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from nmtflex.attention.base import Glimpse, Sizes, State, Trace, register
-from nmtflex.attention.scores import ScoreFunction
 from nmtflex.attention.source import SourceAttention
 from nmtflex.config import GlobalConfig
 from nmtflex.ops.attend import Source, attend
+from nmtflex.ops.luong import Attending, Score
 
 
 @register(GlobalConfig)
@@ -32,10 +32,9 @@ class GlobalAttention(SourceAttention):
     def __init__(self, sizes: Sizes, config: GlobalConfig) -> None:
         super().__init__(sizes, config.score)
 
-    @property
-    def softmax_score(self) -> ScoreFunction:
-        """The score itself."""
-        return self.score
+    def attending(self, memory: Source, state: State) -> Attending:
+        """Return the source and the score; see ``Attention.attending``."""
+        return Attending(memory, Score(*self.score.of_queries()))
 
     def forward(
         self,

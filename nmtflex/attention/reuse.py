@@ -74,10 +74,6 @@ class Reuse(nn.Module):
         return self.inner.mechanism
 
     @property
-    def softmax_score(self) -> None:
-        """There is none: weights of a step may be 0."""
-
-    @property
     def heads(self) -> int:
         """Heads of the attention inside."""
         return self.inner.heads
@@ -195,6 +191,9 @@ class Reuse(nn.Module):
             context = torch.lerp(context, new, share.unsqueeze(1))
             contexts.append(context)
         return _marked(torch.stack(contexts, dim=1), weights), _joined(u, gates)
+
+    def attending(self, memory: Reusable, state: State) -> None:
+        """There is no operation of all steps that may reuse contexts."""
 
     def _split(self, feedback: Tensor) -> tuple[Tensor, Tensor]:
         """Return the words' side of the gate, and that of the attention inside."""

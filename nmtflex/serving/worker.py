@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, get_type_hints
 
 from nmtflex.config import Decoding
+from nmtflex.deferred import defer_unused
 from nmtflex.errors import NmtflexError
+from nmtflex.garbage import collect_seldom
 from nmtflex.serving.messages import finite, packed, read_message
 
 # Translated before what clients send, so that nobody waits for what is compiled or read once.
@@ -29,6 +31,8 @@ def main() -> None:
     The first message has ``models``, lists of run folders, and ``options``, those of ``Decoding``.
     Each one after it has a model's number, options of the call, and texts.
     """
+    collect_seldom()
+    defer_unused()
     for ending in (signal.SIGINT, signal.SIGTERM):  # sent to all: the server drains, then ends this
         signal.signal(ending, signal.SIG_IGN)
     answers = _answers()

@@ -57,8 +57,7 @@ def feed(monkeypatch, text: str) -> None:
 
 
 @pytest.mark.parametrize("kind", list(AttentionConfig.variants()))
-@pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize(("decoder", "cell"), [("bahdanau", "gru"), ("luong", "lstm")])
 def test_every_mechanism_goes_the_whole_way(
     prepared, command_line, monkeypatch, tmp_path, kind, decoder, cell
 ):

@@ -21,6 +21,7 @@ SELF, SELF_LOOPS = "tests/unit/ops/test_self_attention.py", "nmtflex/ops/self_at
 SCANS, SCAN_LOOPS = "tests/unit/ops/test_scans.py", "nmtflex/ops/monotonic/loops.py"
 
 LUONG, LUONG_LOOPS = "tests/unit/ops/test_luong.py", "nmtflex/ops/luong/loops.py"
+GATE_LOOPS = "nmtflex/ops/luong/gate_loops.py"
 
 KERNELS = [
     Mutant(
@@ -42,6 +43,27 @@ KERNELS = [
         "place = (t * made.outputs.shape[1] + n) * row.shape[0]",
         "place = n * row.shape[0]",
         "dropout leaves out the same units in every step",
+        LUONG,
+    ),
+    Mutant(
+        LUONG_LOOPS,
+        "gated.focus[t + 1, n] = mean_position(weights, first)",
+        "gated.focus[t + 1, n] = mean_position(weights, 0)",
+        "the focus counts from where its window begins",
+        LUONG,
+    ),
+    Mutant(
+        LUONG_LOOPS,
+        "grad, gate_grads.focus[n] = backward_punish(",
+        "grad, _ = backward_punish(",
+        "no gradient flows through the focus",
+        LUONG,
+    ),
+    Mutant(
+        GATE_LOOPS,
+        "(grads.strength[t, n] + grad)",
+        "grad",
+        "the gate gets no gradient of its own",
         LUONG,
     ),
     Mutant(

@@ -44,7 +44,7 @@ for rows, width, out in [(1, 3, 5), (5, 33, 70), (50, 27, 100)]:
         marks=pytest.mark.slow,
     ),
     ("haswell", "+avx,+avx2,+fma", 8, 2),
-    ("x86-64", "+sse2", 4, 1),
+    pytest.param("x86-64", "+sse2", 4, 1, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_products_on_older_processors(name, features, lanes, group, tmp_path):
     has = Path("/proc/cpuinfo").read_text()

@@ -37,7 +37,7 @@ LAYERS = [
     ["ranks", "meeting", "launch", "workers"],
     ["config"],
     ["files", "compiling"],
-    ["garbage"],
+    ["garbage", "deferred"],
     ["errors"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

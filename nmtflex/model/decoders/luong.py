@@ -14,7 +14,7 @@ from nmtflex.layers.linear import Product
 from nmtflex.model.decoders.base import Step, Steps, Words
 from nmtflex.model.decoders.recurrent import RecurrentDecoder
 from nmtflex.model.encoders.base import Encoded
-from nmtflex.ops.luong import Parameters, pays, steps
+from nmtflex.ops.luong import Weights, pays, steps
 
 
 class LuongDecoder(RecurrentDecoder):
@@ -92,14 +92,17 @@ class LuongDecoder(RecurrentDecoder):
 
     def _fused_steps(self, memory: Any, state: State, embedded: Tensor) -> Steps | None:
         """Run all steps in one operation, if there is one for this decoder and these tensors."""
-        score, (cell, *others) = self.attention.softmax_score, self.stack.cells
-        if score is None or self.attentional is None or others or not isinstance(cell, LSTMCell):
+        cell, *others = self.stack.cells
+        if self.attentional is None or others or not isinstance(cell, LSTMCell):
             return None
-        marked = memory.values.shape[2] > self.attention.context_size
-        if marked or not pays(memory, embedded):
+        h, c, _, *own = state
+        attending = self.attention.attending(memory, tuple(own))
+        if attending is None or not pays(attending.source, embedded):
             return None
-        gates = self.stack.input_gates(embedded.transpose(0, 1).contiguous())
-        parameters = Parameters(cell.joint.weight, self.attentional.weight, *score.of_queries())
+        if attending.source.values.shape[2] > self.attention.context_size:  # weights are read
+            return None
+        words = self.words(embedded.transpose(0, 1).contiguous())
+        weights = Weights(cell.joint.weight, self.attentional.weight)
         dropout = self.stack.dropout.p if self.training else 0.0
-        outputs = steps(gates, (state[0], state[1]), memory, parameters, dropout)
-        return Steps(outputs.transpose(0, 1), None)
+        outputs, gates = steps(*words, (h, c), weights, attending, dropout)
+        return Steps(outputs.transpose(0, 1), None if gates is None else gates.transpose(0, 1))

@@ -4,11 +4,12 @@ What a step makes goes into the next one, so the steps cannot be computed at onc
 short that what lies between them, in Python and in autograd, takes as long as half their work.
 
 Legend: B sentences, T steps, S source positions, D units of the cell and of its output vectors, A
-units of a key, H units of a value.
+units of a key, H units of a value, G units of a gate.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -20,14 +21,39 @@ if TYPE_CHECKING:
     from nmtflex.ops.attend import Source
 
 
-class Parameters(NamedTuple):
-    """The weights of the steps."""
+class Score(NamedTuple):
+    """The weights of the additive score; without them h[t] is the query of a dot product."""
+
+    query: Tensor | None = None  # [A, D]
+    bias: Tensor | None = None  # [A]
+    v: Tensor | None = None  # [A]
+
+
+class Focusing(NamedTuple):
+    """The gate and the penalty of flexible attention."""
+
+    gate: Tensor  # [G, D], of h[t]
+    bias: Tensor | None  # [G], inside the tanh
+    v: Tensor  # [G]
+    end: Tensor | None  # [1], outside the tanh
+    focus: Tensor  # [B], before the first step
+    sigma: float
+    tau: float = math.inf
+
+
+class Attending(NamedTuple):
+    """What the steps attend to, and how."""
+
+    source: Source
+    score: Score
+    focusing: Focusing | None = None
+
+
+class Weights(NamedTuple):
+    """The weights of the decoder itself."""
 
     joint: Tensor  # [4 D, 2 D], of a[t-1] and h[t-1]
     attentional: Tensor  # [D, D + H], of h[t] and the context
-    query: Tensor | None = None  # [A, D] of the additive score; without it h[t] is the query
-    bias: Tensor | None = None  # [A], alike
-    v: Tensor | None = None  # [A], alike
 
 
 def pays(source: Source, embedded: Tensor) -> bool:
@@ -46,12 +72,13 @@ def pays(source: Source, embedded: Tensor) -> bool:
 
 def steps(
     gates: Tensor,
+    feedback: Tensor,
     state: tuple[Tensor, Tensor],
-    source: Source,
-    parameters: Parameters,
+    weights: Weights,
+    attending: Attending,
     dropout: float = 0.0,
-) -> Tensor:
-    """Run all steps of a decoder with one LSTM cell and global attention.
+) -> tuple[Tensor, Tensor | None]:
+    """Run all steps of a decoder with one LSTM cell and global or flexible attention.
 
     Luong, Pham and Manning (2015), section 3, as in ``nmtflex.model.decoders.luong``. With a[-1] =
     0 and the gates i, f, g, o in this order::
@@ -61,19 +88,23 @@ def steps(
         context[t] = attention of q[t], as ``nmtflex.ops.attend`` over whole sentences
         a[t]       = tanh(attentional [h[t]; context[t]])
 
+    With a gate and a penalty, attention is that of ``nmtflex.attention.flexible`` (Shu and
+    Nakayama, eq. 4-8).
+
     Gradients flow to all tensors. But for the gradients of weights, which are PyTorch's products,
     results do not depend on the number of threads.
 
     Args:
-        gates: [T, B, 4 D], the words' side of the gates.
+        gates: [T, B, 4 D], the words' side of the cell's gates.
+        feedback: [T, B, G], the words' side of flexible attention's gate; or [T, B, 0].
         state: h and c [B, D] before the first step.
-        source: Keys and values.
-        parameters: Weights.
+        weights: Of the decoder.
+        attending: Keys, values, and the weights of attention.
         dropout: Share of a[t-1] that is set to 0; the rest is divided by 1 - p.
 
     Returns:
-        a of every step, [T, B, D].
+        a of every step, [T, B, D]; and the gates of flexible attention, [T, B].
     """
     from nmtflex.ops.luong import cpu
 
-    return cpu.steps(gates, state, source, parameters, dropout)
+    return cpu.steps(gates, feedback, state, weights, attending, dropout)

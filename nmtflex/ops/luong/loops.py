@@ -16,11 +16,22 @@ import numpy as np
 from numba import prange
 
 from nmtflex.ops.arrays import Array, Whole
-from nmtflex.ops.attend.loops import add_row, add_rows, backward_softmax, dot, score, softmax
+from nmtflex.ops.attend.loops import (
+    add_row,
+    add_rows,
+    backward_punish,
+    backward_softmax,
+    dot,
+    mean_position,
+    punish,
+    score,
+    softmax,
+)
 from nmtflex.ops.compiled import SUMS, compiled, entry
 from nmtflex.ops.dropout.loops import drop_share
 from nmtflex.ops.elementary import tanh
 from nmtflex.ops.linear.product_loops import COLUMNS, ROWS, Entering, enter, multiply, space
+from nmtflex.ops.luong.gate_loops import Gate, Gated, GateGrads, backward_gate, open_gate, window
 from nmtflex.ops.recurrent.loops import Made as Cell
 from nmtflex.ops.recurrent.loops import backward_rows, lstm_rows
 
@@ -44,6 +55,7 @@ class Weights(NamedTuple):
     joint: Array  # [4 D, 2 D], of the last output and h
     attentional: Array  # [D, D + H], of h and the context
     query: Array  # [A, D], or of length 0: h itself is the query
+    gate: Array  # [G, D], or of length 0: there is no penalty
 
 
 class Made(NamedTuple):
@@ -54,7 +66,7 @@ class Made(NamedTuple):
     c: Array  # [T + 1, B, D], before the step
     joined: Array  # [T, B, D + H], h and the context
     queries: Array  # [T, B, A]
-    weights: Array  # [T, B, S], 0 at padding
+    weights: Array  # [T, B, S], 0 at padding and outside of a window
     outputs: Array  # [T, B, D]
 
 
@@ -82,30 +94,34 @@ class Room(NamedTuple):
 
 
 @entry(parallel=True)
-def forward(given: Given, weights: Weights, made: Made, shares: Whole) -> None:
+def forward(
+    given: Given, gate: Gate, weights: Weights, made: Made, gated: Gated, shares: Whole
+) -> None:
     """Make all steps.
 
     Args:
         given: What the steps read.
+        gate: Of a penalty, if there is one.
         weights: Laid out.
         made: ``entering`` and ``c`` begin with the state before the first step; the rest is made.
+        gated: ``focus`` begins with that before the first step; the rest is made.
         shares: Where the sentences of each thread begin and end.
     """
     for share in prange(shares.shape[0] - 1):
-        room = _room(made)
+        room = _room(made, gated)
         for first in range(shares[share], shares[share + 1], ROWS):
             last = min(first + ROWS, shares[share + 1])
             for t in range(made.outputs.shape[0]):
-                _advance(given, weights, made, room, t, first, last)
+                _advance(given, weights, made, (gate, gated), room, t, first, last)
                 for n in range(first, last):
-                    _attend(given, made, t, n)
+                    _attend(given, made, gate, gated, t, n)
                 _predict(given, weights, made, room, t, first, last)
 
 
 @compiled(**SUMS)
-def _room(made: Made) -> Room:
-    gates, joined = made.gates.shape[2], made.joined.shape[2]
-    widest = max(made.entering.shape[2], joined, gates, made.queries.shape[2])
+def _room(made: Made, gated: Gated) -> Room:
+    gates, joined, hidden = made.gates.shape[2], made.joined.shape[2], gated.hidden.shape[2]
+    widest = max(made.entering.shape[2], joined, gates, made.queries.shape[2], hidden)
     return Room(
         space(widest, made.gates[0, 0], made.gates),
         np.empty((ROWS, widest + COLUMNS), made.gates.dtype),
@@ -126,10 +142,17 @@ def _multiply(rows: Array, weight: Array, room: Room) -> None:
 
 @compiled(**SUMS)
 def _advance(
-    given: Given, weights: Weights, made: Made, room: Room, t: int, first: int, last: int
+    given: Given,
+    weights: Weights,
+    made: Made,
+    penalty: tuple[Gate, Gated],
+    room: Room,
+    t: int,
+    first: int,
+    last: int,
 ) -> None:
-    """Advance the cell, and make the queries."""
-    size, units = made.c.shape[2], made.queries.shape[2]
+    """Advance the cell, and make the queries and the strength of the penalty."""
+    size, (gate, gated) = made.c.shape[2], penalty
     _multiply(made.entering[t, first:last], weights.joint, room)
     h = made.joined[t, first:last, :size]
     lstm_rows(
@@ -143,26 +166,36 @@ def _advance(
         last - first,
     )
     made.entering[t + 1, first:last, size:] = h
-    if not weights.query.shape[0]:
+    if weights.query.shape[0]:
+        _multiply(h, weights.query, room)
+        for m in range(last - first):
+            query = made.queries[t, first + m]
+            for a in range(query.shape[0]):
+                query[a] = room.products[m, a] + given.bias[a]
+    else:
         made.queries[t, first:last] = h
-        return
-    _multiply(h, weights.query, room)
-    for m in range(last - first):
-        query = made.queries[t, first + m]
-        for a in range(units):
-            query[a] = room.products[m, a] + given.bias[a]
+    if weights.gate.shape[0]:
+        _multiply(h, weights.gate, room)
+        for m in range(last - first):
+            open_gate(gate, room.products[m], gated, t, first + m)
 
 
 @compiled(**SUMS)
-def _attend(given: Given, made: Made, t: int, n: int) -> None:
-    length, size = given.lengths[n], made.c.shape[2]
-    weights = made.weights[t, n, :length]
-    score(made.queries[t, n], given.v, given.keys[n, :length], weights)
+def _attend(given: Given, made: Made, gate: Gate, gated: Gated, t: int, n: int) -> None:
+    size, punished = made.c.shape[2], gated.hidden.shape[2] > 0
+    first, last = window(gate, gated, t, n, given.lengths[n])
+    made.weights[t, n, :first] = 0
+    made.weights[t, n, last:] = 0
+    weights = made.weights[t, n, first:last]
+    score(made.queries[t, n], given.v, given.keys[n, first:last], weights)
+    if punished:
+        punish(weights, first, gated.strength[t, n], gated.focus[t, n], gate.spread)
     softmax(weights)
-    made.weights[t, n, length:] = 0
+    if punished:
+        gated.focus[t + 1, n] = mean_position(weights, first)
     context = made.joined[t, n, size:]
     context[:] = 0
-    add_rows(weights, given.values[n, :length], context)
+    add_rows(weights, given.values[n, first:last], context)
 
 
 @compiled(**SUMS)
@@ -190,25 +223,38 @@ def _drop(given: Given, made: Made, t: int, n: int, row: Array) -> None:
 
 
 @entry(parallel=True)
-def backward(given: Given, weights: Weights, made: Made, grads: Grads, shares: Whole) -> None:
+def backward(
+    given: Given,
+    gate: Gate,
+    weights: Weights,
+    made: Made,
+    gated: Gated,
+    grads: Grads,
+    gate_grads: GateGrads,
+    shares: Whole,
+) -> None:
     """The backward pass of ``forward``, without the gradients of the weights.
 
     Args:
         given: As in ``forward``.
+        gate: As in ``forward``.
         weights: The transposed ones, laid out.
         made: From ``forward``.
+        gated: From ``forward``.
         grads: Those that arrive, and those that are made.
+        gate_grads: Alike.
         shares: As in ``forward``.
     """
     for share in prange(shares.shape[0] - 1):
-        room = _room(made)
+        room = _room(made, gated)
+        penalty = gate, gated, gate_grads
         for first in range(shares[share], shares[share + 1], ROWS):
             last = min(first + ROWS, shares[share + 1])
             for t in range(made.outputs.shape[0] - 1, -1, -1):
                 _backward_predict(given, weights, made, grads, room, t, first, last)
                 for n in range(first, last):
-                    _backward_attend(given, made, grads, room, t, n, first)
-                _backward_advance(weights, made, grads, room, t, first, last)
+                    _backward_attend(given, made, grads, penalty, room, t, n, n - first)
+                _backward_advance(weights, made, grads, gate_grads, room, t, first, last)
 
 
 @compiled(**SUMS)
@@ -238,40 +284,75 @@ def _backward_predict(
 
 @compiled(**SUMS)
 def _backward_attend(
-    given: Given, made: Made, grads: Grads, room: Room, t: int, n: int, first: int
+    given: Given,
+    made: Made,
+    grads: Grads,
+    penalty: tuple[Gate, Gated, GateGrads],
+    room: Room,
+    t: int,
+    n: int,
+    row: int,
 ) -> None:
-    """The backward pass of attention, keys and values with it: one walk over the source."""
-    length, size = given.lengths[n], made.c.shape[2]
-    query, of_query, v, of_v = made.queries[t, n], grads.queries[t, n], given.v, grads.v[n]
-    weights, scores = made.weights[t, n, :length], room.scores[:length]
-    context = room.products[n - first, size : made.joined.shape[2]]
-    for i in range(length):
-        scores[i] = dot(context, given.values[n, i])
-        add_row(weights[i], context, grads.values[n, i])
+    """The backward pass of attention, keys and values with it: one walk over the source.
+
+    The gradient of the context is in a row of ``room.products``.
+    """
+    gate, gated, gate_grads = penalty
+    size, punished = made.c.shape[2], gated.hidden.shape[2] > 0
+    first, last = window(gate, gated, t, n, given.lengths[n])
+    weights, scores = made.weights[t, n, first:last], room.scores[: last - first]
+    values, of_values = given.values[n, first:last], grads.values[n, first:last]
+    context = room.products[row, size : made.joined.shape[2]]
+    for i in range(last - first):
+        scores[i] = dot(context, values[i])
+        add_row(weights[i], context, of_values[i])
+    if punished:
+        focus = gate_grads.focus[n]
+        for i in range(last - first):
+            scores[i] += focus * type(focus)(first + i)
     backward_softmax(weights, scores, scores.dtype.type(0))
-    of_query[:] = 0
-    one = scores.dtype.type(1)
-    for i in range(length):
-        key, of_key, grad = given.keys[n, i], grads.keys[n, i], scores[i]
-        if grad == 0:  # after a sentence's end
-            continue
-        if not v.shape[0]:
-            add_row(grad, key, of_query)
-            add_row(grad, query, of_key)
-            continue
-        for a in range(v.shape[0]):
-            t_a = tanh(query[a] + key[a])
-            inner = grad * v[a] * (one - t_a * t_a)
-            of_v[a] += grad * t_a
-            of_query[a] += inner
-            of_key[a] += inner
+    if punished:
+        grad, gate_grads.focus[n] = backward_punish(
+            scores, first, gated.strength[t, n], gated.focus[t, n], gate.spread
+        )
+        backward_gate(gate, gated, gate_grads, grad, t, n)
+    grads.queries[t, n] = 0
+    for i in range(last - first):
+        if scores[i] != 0:  # it is after a sentence's end
+            _backward_score(given, made, grads, scores[i], t, n, first + i)
+
+
+@compiled(**SUMS)
+def _backward_score(
+    given: Given, made: Made, grads: Grads, grad: float, t: int, n: int, position: int
+) -> None:
+    """Add the gradients of one score to those of query, key and v."""
+    query, of_query, v, of_v = made.queries[t, n], grads.queries[t, n], given.v, grads.v[n]
+    key, of_key, one = given.keys[n, position], grads.keys[n, position], v.dtype.type(1)
+    if not v.shape[0]:
+        add_row(grad, key, of_query)
+        add_row(grad, query, of_key)
+        return
+    for a in range(v.shape[0]):
+        t_a = tanh(query[a] + key[a])
+        inner = grad * v[a] * (one - t_a * t_a)
+        of_v[a] += grad * t_a
+        of_query[a] += inner
+        of_key[a] += inner
 
 
 @compiled(**SUMS)
 def _backward_advance(
-    weights: Weights, made: Made, grads: Grads, room: Room, t: int, first: int, last: int
+    weights: Weights,
+    made: Made,
+    grads: Grads,
+    gate_grads: GateGrads,
+    room: Room,
+    t: int,
+    first: int,
+    last: int,
 ) -> None:
-    """From the gradients of h and of the queries to those of what has entered the cell."""
+    """From the gradients of h, of queries and gates to those of what has entered the cell."""
     size, count = made.c.shape[2], last - first
     queries = grads.queries[t, first:last]
     if weights.query.shape[0]:
@@ -281,6 +362,10 @@ def _backward_advance(
     else:
         for m in range(count):
             add_row(room.h.dtype.type(1), queries[m], room.h[m])
+    if weights.gate.shape[0]:
+        _multiply(gate_grads.hidden[t, first:last], weights.gate, room)
+        for m in range(count):
+            add_row(room.h.dtype.type(1), room.products[m, :size], room.h[m])
     c = grads.c[first:last]
     cell = Cell(made.gates[t, first:last], made.c[t, first:last], made.c[t + 1, first:last])
     backward_rows(cell, room.h, c, grads.gates[t, first:last], c, 0, count)

@@ -46,7 +46,9 @@ def test_a_resumed_run_equals_an_unbroken_one_bit_for_bit(train, tmp_path, extra
     assert rows(tmp_path / "parts", "train") == rows(tmp_path / "whole", "train")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
+)
 def test_a_signal_saves_the_state_and_resuming_equals_an_unbroken_run(
     train, prepared, tmp_path, number
 ):

@@ -32,8 +32,7 @@ ATTENTION += [GlobalConfig(score="general"), GlobalConfig(score="dot")]
             decoder_layers=2,
         )
         for attention in ATTENTION
-        for decoder in ("bahdanau", "luong")
-        for cell in ("lstm", "gru")
+        for decoder, cell in (("bahdanau", "gru"), ("luong", "lstm"))
     ],
     ids=lambda config: f"{config.attention}-{config.decoder}-{config.encoder}",
 )

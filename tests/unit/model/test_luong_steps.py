@@ -6,16 +6,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from nmtflex.attention import UNLIMITED
+from nmtflex.attention import UNLIMITED, Limits
 from nmtflex.config import FlexibleConfig, GlobalConfig, LocalMConfig, MemoryConfig, ModelConfig
 from nmtflex.model.build import build_model
 from nmtflex.model.decoders import luong
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.ops.linear.packed import PAYS
 
-SCORES = [GlobalConfig(score=score) for score in ("additive", "general", "dot")]
+INSIDE = [GlobalConfig(score=score) for score in ("additive", "general", "dot")]
+INSIDE += [
+    FlexibleConfig(),
+    FlexibleConfig(score="dot", gate_feedback=False),
+    FlexibleConfig(score="general", remainder=True),
+]
 OTHERS = [
-    {"attention": FlexibleConfig()},
     {"attention": LocalMConfig()},
     {"attention": MemoryConfig()},
     {"cell": "gru"},
@@ -34,15 +38,15 @@ def build(**options) -> Seq2Seq:
     return build_model(config, 30, 30, 9).train()
 
 
-def gradients(model: Seq2Seq, weights: bool = False) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss of a batch with padding, and the gradients of all weights."""
+def gradients(model: Seq2Seq, limits: Limits = UNLIMITED) -> tuple[Tensor, dict[str, Tensor]]:
+    """The loss of a batch with padding, of its gates too, and the gradients of all weights."""
     draw = torch.Generator().manual_seed(3)
     source, target = (torch.randint(4, 30, (4, 7), generator=draw) for _ in range(2))
     lengths = torch.tensor([7, 3, 5, 1])
     source = source.where(torch.arange(7) < lengths.unsqueeze(1), 0)
     target[1:, 4:] = 0
-    limits = UNLIMITED._replace(weights=weights)
-    loss = model.loss(source, lengths, target, target, 0.1, limits=limits)
+    beta = 0.3 if model.decoder.mechanisms()[0].gated else 0.0
+    loss = model.loss(source, lengths, target, target, 0.1, beta, limits=limits)
     model.zero_grad()
     loss.objective.backward()
     return loss.objective.detach(), {
@@ -64,13 +68,23 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.mark.skipif(not PAYS, reason="no compiled tiles for this processor")
-@pytest.mark.parametrize("attention", SCORES, ids=lambda one: one.score)
+@pytest.mark.parametrize("attention", INSIDE, ids=str)
 def test_loss_and_gradients_are_those_of_single_steps(attention, calls, monkeypatch):
-    model = build(attention=attention)
-    loss, found = gradients(model)
+    check(build(attention=attention), UNLIMITED, calls, monkeypatch)
+
+
+@pytest.mark.skipif(not PAYS, reason="no compiled tiles for this processor")
+@pytest.mark.parametrize("tau", [0.0, 0.3, 2.0])
+def test_a_threshold_in_finetuning(tau, calls, monkeypatch):
+    model = build(attention=FlexibleConfig(sigma=0.8))
+    check(model, UNLIMITED._replace(tau=tau), calls, monkeypatch)
+
+
+def check(model, limits, calls, monkeypatch) -> None:
+    loss, found = gradients(model, limits)
     assert len(calls) == 1
     monkeypatch.setenv("NMTFLEX_KERNELS", "reference")
-    expected_loss, expected = gradients(model)
+    expected_loss, expected = gradients(model, limits)
     assert len(calls) == 1
     torch.testing.assert_close(loss, expected_loss, rtol=1e-5, atol=1e-6)
     assert found.keys() == expected.keys()
@@ -92,6 +106,12 @@ def test_other_decoders_go_step_by_step(options, calls):
     assert not calls
 
 
-def test_weights_with_gradient_are_of_single_steps(calls):
-    gradients(build(), weights=True)
+@pytest.mark.parametrize("attention", [GlobalConfig(), FlexibleConfig()], ids=str)
+def test_weights_with_gradient_are_of_single_steps(attention, calls):
+    gradients(build(attention=attention), UNLIMITED._replace(weights=True))
+    assert not calls
+
+
+def test_the_remainder_under_a_threshold_goes_step_by_step(calls):
+    gradients(build(attention=FlexibleConfig(remainder=True)), UNLIMITED._replace(tau=1.0))
     assert not calls

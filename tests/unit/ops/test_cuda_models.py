@@ -44,7 +44,7 @@ def name(config: ModelConfig) -> str:
 
 
 models = pytest.mark.parametrize("config", MODELS, ids=name)
-# What bfloat16 changes is the same in both decoders.
+# A search, a trace and what bfloat16 changes are the same in both decoders.
 some_models = pytest.mark.parametrize("config", MODELS[1::2], ids=name)
 
 
@@ -123,7 +123,7 @@ def test_training_in_bfloat16(monkeypatch, triton_device, calls, config):
     assert float((grad - other).norm() / other.norm()) < 5e-2
 
 
-@models
+@some_models
 def test_search(monkeypatch, triton_device, calls, config):
     search = SearchConfig(beam=3, max_length=4)
     model = build(config, triton_device)
@@ -147,7 +147,7 @@ def test_search_in_bfloat16(triton_device, calls, config):
     assert [one.log_probability for one in hypotheses] == pytest.approx(sums, abs=0.05)
 
 
-@models
+@some_models
 def test_traces(monkeypatch, triton_device, calls, config):
     traces = trace_pairs(limited(build(config, triton_device)), PAIRS)
     assert bool(calls) == reads_positions(config)

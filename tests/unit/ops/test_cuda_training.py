@@ -100,7 +100,7 @@ def test_a_gradient_waits_for_nothing(triton_device, batches, attention, autocas
 
 @formats
 @pytest.mark.parametrize("attention", ATTENTION, ids=lambda attention: attention.kind)
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_search_waits_once_a_step(triton_device, monkeypatch, attention, autocast, count):
     model = build(triton_device, attention, autocast).eval()
     make_ready(model)

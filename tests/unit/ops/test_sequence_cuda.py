@@ -51,7 +51,9 @@ def exactly(problem: Steps) -> Steps:
 @BLOCKS
 @pytest.mark.parametrize("additive", [True, False], ids=["additive", "dot"])
 @pytest.mark.parametrize("tau", [math.inf, 0.35, 0.0])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["single", "double"])
+@pytest.mark.parametrize("dtype", [
+    torch.float32, pytest.param(torch.float64, marks=pytest.mark.slow)
+], ids=["single", "double"])  # fmt: skip
 def test_equals_the_reference(triton_device, cut, dtype, tau, additive, part):
     cut(part)
     problem = moved(make((9, 1, 7), 4, additive, tau=tau, dtype=dtype), triton_device)
@@ -100,7 +102,7 @@ def test_a_great_threshold_leaves_nothing_out(triton_device, tau):
 
 @BLOCKS
 @pytest.mark.parametrize("additive", [True, False], ids=["additive", "dot"])
-@pytest.mark.parametrize("poison", [math.nan, math.inf])
+@pytest.mark.parametrize("poison", [math.nan, pytest.param(math.inf, marks=pytest.mark.slow)])
 def test_padding_is_never_read(triton_device, cut, poison, additive, part):
     cut(part)
     problem = moved(make((9, 1, 5), 2, additive, dtype=torch.float32), triton_device)
