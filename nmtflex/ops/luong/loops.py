@@ -318,7 +318,7 @@ def _backward_attend(
         backward_gate(gate, gated, gate_grads, grad, t, n)
     grads.queries[t, n] = 0
     for i in range(last - first):
-        if scores[i] != 0:  # it is after a sentence's end
+        if scores[i] != 0:  # as it is after a sentence's end, and far from the focus
             _backward_score(given, made, grads, scores[i], t, n, first + i)
 
 

@@ -89,7 +89,7 @@ formats = pytest.mark.parametrize("autocast", [
 @pytest.mark.parametrize("attention", ATTENTION, ids=lambda attention: attention.kind)
 def test_a_gradient_waits_for_nothing(triton_device, batches, attention, autocast):
     model = build(triton_device, attention, autocast, dropout=0.3)
-    inputs = inputs_of(batches.collate(np.arange(4)), model.device)
+    inputs = inputs_of(batches.collate(np.arange(2)), model.device)
     waits = Waits()
     for layer in model.encoder.layers:
         waits.leave_out(layer)
