@@ -18,9 +18,9 @@
 # seen at least twice, one bidirectional LSTM layer, one LSTM decoder layer that is fed its last
 # attentional vector, additive attention (fairseq has its own projected dot product), dropout 0.2,
 # Adam 1e-3, clip 3, batches of 64 sentences, float32. nmtflex-bfloat16 trains in bfloat16,
-# nmtflex-dot has fairseq's kind of score, nmtflex-unfed is not fed its last attentional vector,
-# nmtflex-ssru has two SSRU layers in place of the LSTM decoder and its own learning rates, and
-# nmtflex-int8 decodes in 8 bits what nmtflex has trained. OpenNMT-py and eole part the decoder's
+# nmtflex-dot has fairseq's kind of score, nmtflex-flexible has flexible attention, nmtflex-unfed is
+# not fed its last attentional vector, nmtflex-ssru has two SSRU layers in place of the LSTM decoder
+# and its own learning rates, and nmtflex-int8 decodes in 8 bits what nmtflex has trained. OpenNMT-py and eole part the decoder's
 # size among the encoder's directions: at SIZE=512 theirs have 256 units each. All count target
 # tokens without padding, the end of sentence with them. nmtflex and fairseq time the search alone,
 # nmtflex after a warm-up; the others reading too.
@@ -34,7 +34,7 @@ case $SIZE in
   tiny) ;;
   *) stop "SIZE is yardstick, 512 or tiny, not $SIZE" ;;
 esac
-known="nmtflex nmtflex-bfloat16 nmtflex-int8 nmtflex-dot nmtflex-unfed nmtflex-ssru"
+known="nmtflex nmtflex-bfloat16 nmtflex-int8 nmtflex-dot nmtflex-flexible nmtflex-unfed nmtflex-ssru"
 known+=" nmtflex-ssru-bfloat16 fairseq opennmt eole joeynmt"
 corpus=({train,dev,test}.{en,ja})
 if [ "$SIZE" = tiny ]; then
@@ -68,20 +68,21 @@ done
 
 # For each toolkit: prepare; train FOLDER; decode FOLDER BEAM OUTPUT. What they print is their log.
 
-# train_own RUN NUMBER_FORMAT OPTION...
+# train_own RUN NUMBER_FORMAT ATTENTION OPTION...
 train_own() {
-  $NMTFLEX train "$here/nmtflex" --run "$1" --dtype "$2" --attention global \
+  $NMTFLEX train "$here/nmtflex" --run "$1" --dtype "$2" --attention "$3" \
     --embedding-size $embedding --encoder-size $encoder --dropout 0.2 --batch-sentences 64 \
     --updates $total --validate-every $total --valid-beam 1 --log-every "$EVERY" --device cpu \
-    --threads "$THREADS" "${@:3}"
+    --threads "$THREADS" "${@:4}"
 }
-# train_lstm RUN NUMBER_FORMAT SCORE OPTION...
+# train_lstm RUN NUMBER_FORMAT ATTENTION SCORE OPTION...
 train_lstm() {
-  train_own "$1" "$2" --score "$3" --decoder luong --decoder-size $decoder --lr 1e-3 --clip 3 "${@:4}"
+  train_own "$1" "$2" "$3" --score "$4" --decoder luong --decoder-size $decoder --lr 1e-3 --clip 3 \
+    "${@:5}"
 }
 # train_ssru RUN NUMBER_FORMAT
 train_ssru() {
-  train_own "$1" "$2" --encoder recurrent --decoder ssru --decoder-layers 2 --decoder-heads 4 \
+  train_own "$1" "$2" global --encoder recurrent --decoder ssru --decoder-layers 2 --decoder-heads 4 \
     --decoder-ffn $((4 * embedding)) --pre-norm --lr 2e-3 --schedule cosine --warmup "$WARMUP" \
     --adam-beta2 0.98 --clip 1 --label-smoothing 0.1
 }
@@ -97,10 +98,11 @@ prepare_nmtflex() {
     $NMTFLEX preprocess --out "$here/nmtflex" --source-lang en --target-lang ja --min-frequency 2 \
       --train "$text/train" --valid "$text/dev" --test "$text/test"
 }
-train_nmtflex() { train_lstm "$1" float32 additive; }
-train_nmtflex-bfloat16() { train_lstm "$1" bfloat16 additive; }
-train_nmtflex-dot() { train_lstm "$1" float32 general; }
-train_nmtflex-unfed() { train_lstm "$1" float32 additive --no-input-feeding; }
+train_nmtflex() { train_lstm "$1" float32 global additive; }
+train_nmtflex-bfloat16() { train_lstm "$1" bfloat16 global additive; }
+train_nmtflex-dot() { train_lstm "$1" float32 global general; }
+train_nmtflex-flexible() { train_lstm "$1" float32 flexible additive; }
+train_nmtflex-unfed() { train_lstm "$1" float32 global additive --no-input-feeding; }
 train_nmtflex-ssru() { train_ssru "$1" float32; }
 train_nmtflex-ssru-bfloat16() { train_ssru "$1" bfloat16; }
 train_nmtflex-int8() { cp -r "$here/nmtflex.run.${1##*.}" "$1"; }

@@ -97,7 +97,11 @@ def test_a_remainder_costs_one_score_where_something_is_left_out(finetune, bases
 
 @pytest.mark.parametrize(
     "more",
-    [[], ["--train-tau", 0.5], ["--remainder", "--train-tau", 0.5]],
+    [
+        [],
+        pytest.param(["--train-tau", 0.5], marks=pytest.mark.slow),
+        ["--remainder", "--train-tau", 0.5],
+    ],
     ids=["", "train-tau", "remainder"],
 )
 def test_resumed_equals_unbroken_bit_for_bit(finetune, bases, tmp_path, more):

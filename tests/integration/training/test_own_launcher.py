@@ -72,6 +72,7 @@ def test_a_wrong_option_is_one_line(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_process_that_reports_may_be_the_slower_one(tmp_path):
     """A launcher ends every process once one has failed, so none may exit before the report."""
     wait = "import os, time\nif os.environ.get('RANK') == '0':\n    time.sleep(3)\n"

@@ -35,7 +35,10 @@ LAYERED = [
 ]
 
 
-@pytest.mark.parametrize("extra", [[], ["--accumulate", "2", "--cell", "gru"], LAYERED])
+@pytest.mark.parametrize(
+    "extra",
+    [pytest.param([], marks=pytest.mark.slow), ["--accumulate", "2", "--cell", "gru"], LAYERED],
+)
 def test_a_resumed_run_equals_an_unbroken_one_bit_for_bit(train, tmp_path, extra):
     assert train(tmp_path / "whole", "--updates", 20, *extra).code == 0
     for updates in (3, 9, 20):

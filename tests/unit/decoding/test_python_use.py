@@ -79,7 +79,9 @@ def test_an_ensemble_is_copied_whole(make_tiny_run):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
-@pytest.mark.parametrize("before", ["translator.translate(['a b'])", "None"])
+@pytest.mark.parametrize(
+    "before", ["translator.translate(['a b'])", pytest.param("None", marks=pytest.mark.slow)]
+)
 def test_a_forked_process_says_what_to_do(tiny_run, before):
     """It would wait for ever, or end without a word of ours."""
     program = f"""
