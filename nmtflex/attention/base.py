@@ -195,7 +195,7 @@ class Attention(nn.Module, ABC):
         return glimpse.context.unflatten(0, size), gates
 
     def attending(self, memory: Any, state: State) -> Attending | None:
-        """Return what all steps of a decoder in one operation read; None if there is none.
+        """Return what ``nmtflex.ops.luong`` needs to attend in all steps; None: it cannot.
 
         Args:
             memory: What ``prepare`` made.
