@@ -30,6 +30,7 @@ from nmtflex.config import (
 )
 from nmtflex.errors import OptionError
 from nmtflex.launch import SPEAKER
+from nmtflex.runs.folder import RunFolder, read_run_config
 from nmtflex.text.visible import counted
 from nmtflex.workers import usable_cores
 
@@ -145,7 +146,13 @@ def translate(
 
 
 def _announced(runs: list[Path], input: Path | None) -> bool:  # noqa: A002
-    """Return whether the lines are typed; if so, announce that the runs are being loaded."""
+    """Return whether the lines are typed; if so, announce that the runs are being loaded.
+
+    Raises:
+        RunError: A run is missing or damaged. Importing torch before that is seen takes seconds.
+    """
+    for run in runs:
+        read_run_config(RunFolder(run))
     interactive = input is None and sys.stdin.isatty()
     if interactive and SPEAKER.speaks():
         note(f"loading {' + '.join(map(str, runs))}")

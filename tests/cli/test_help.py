@@ -150,7 +150,14 @@ def test_unknown_command_names_the_nearest(command_line):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["train", "--help"], ["eval", "--help"], ["plot", "--help"], ["x"]],
+    [
+        ["--help"],
+        ["train", "--help"],
+        ["eval", "--help"],
+        ["plot", "--help"],
+        ["x"],
+        ["translate", "no-such-run"],
+    ],
 )
 def test_help_and_mistakes_load_no_heavy_library(arguments):
     program = (
