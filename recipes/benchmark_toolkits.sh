@@ -20,10 +20,10 @@
 # Adam 1e-3, clip 3, batches of 64 sentences, float32. nmtflex-bfloat16 trains in bfloat16,
 # nmtflex-dot has fairseq's kind of score, nmtflex-flexible has flexible attention, nmtflex-unfed is
 # not fed its last attentional vector, nmtflex-ssru has two SSRU layers in place of the LSTM decoder
-# and its own learning rates, and nmtflex-int8 decodes in 8 bits what nmtflex has trained. OpenNMT-py and eole part the decoder's
-# size among the encoder's directions: at SIZE=512 theirs have 256 units each. All count target
-# tokens without padding, the end of sentence with them. nmtflex and fairseq time the search alone,
-# nmtflex after a warm-up; the others reading too.
+# and its own learning rates, and nmtflex-int8 decodes in 8 bits what nmtflex has trained. OpenNMT-py
+# and eole part the decoder's size among the encoder's directions: at SIZE=512 theirs have 256 units
+# each. All count target tokens without padding, the end of sentence with them. nmtflex and fairseq
+# time the search alone, nmtflex after a warm-up; the others reading too.
 source "$(dirname "$0")/common.sh"
 SIZE=${SIZE:-yardstick} UPDATES=${UPDATES:-200} WARMUP=${WARMUP:-40} EVERY=${EVERY:-20}
 ROUNDS=${ROUNDS:-2} BEAMS=${BEAMS-1 5 20} THREADS=${THREADS:-2}

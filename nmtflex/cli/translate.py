@@ -94,7 +94,7 @@ def translate(
     if share_work(written):
         return
     input, output = (None if path == Path("-") else path for path in (input, output))  # noqa: A001
-    interactive = _announced(runs, input)
+    interactive = _begin(runs, input)
     from nmtflex.corpus.writers import open_lines
     from nmtflex.decoding.opening import open_ensemble
     from nmtflex.decoding.shards import follow, lead
@@ -145,11 +145,16 @@ def translate(
     _report_cps(tally)
 
 
-def _announced(runs: list[Path], input: Path | None) -> bool:  # noqa: A002
-    """Return whether the lines are typed; if so, announce that the runs are being loaded.
+def _begin(runs: list[Path], input: Path | None) -> bool:  # noqa: A002
+    """Check that there are such runs, announce that they are being loaded if lines are typed.
+
+    That is before torch is imported, which takes seconds.
+
+    Returns:
+        Whether lines are typed.
 
     Raises:
-        RunError: A run is missing or damaged. Importing torch before that is seen takes seconds.
+        RunError: A run is missing or damaged.
     """
     for run in runs:
         read_run_config(RunFolder(run))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any
 
 import torch
@@ -43,3 +44,8 @@ def download(*tensors: Tensor) -> NDArray[Any]:
         Their numbers in float64, stacked; integers below 2^53 are exact.
     """
     return torch.stack([tensor.double() for tensor in tensors]).cpu().numpy()
+
+
+def held(tau: float, dtype: torch.dtype) -> float:
+    """Return a threshold as a format holds it: only one without a limit is infinite."""
+    return tau if tau == math.inf else min(tau, torch.finfo(dtype).max)

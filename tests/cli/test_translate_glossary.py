@@ -33,7 +33,7 @@ def test_terms_come_out_and_other_lines_stay(command_line, make_tiny_run, files,
     assert ["New  X-1" in line for line in lines] == [True, False, True, False, True, False]
     assert ["Q" in line for line in lines] == [False, False, False, True, False, False]
     assert [lines[1], lines[5]] == [plain[1], plain[5]]
-    for more in (("--workers", 2, "--buffer", 1), ("--batch-sentences", 1)):
+    for more in (("--workers", 2), ("--buffer", 1), ("--batch-sentences", 1)):
         again = command_line("translate", *options, "--glossary", glossary, *more)
         assert again.out == with_terms.out
 

@@ -57,7 +57,12 @@ def feed(monkeypatch, text: str) -> None:
 
 
 @pytest.mark.parametrize("kind", list(AttentionConfig.variants()))
-@pytest.mark.parametrize(("decoder", "cell"), [("bahdanau", "gru"), ("luong", "lstm")])
+@pytest.mark.parametrize(("decoder", "cell"), [
+    ("bahdanau", "gru"),
+    ("luong", "lstm"),
+    pytest.param("bahdanau", "lstm", marks=pytest.mark.slow),
+    pytest.param("luong", "gru", marks=pytest.mark.slow),
+])  # fmt: skip
 def test_every_mechanism_goes_the_whole_way(
     prepared, command_line, monkeypatch, tmp_path, kind, decoder, cell
 ):

@@ -18,6 +18,7 @@ from nmtflex.ops.heap import rounded
 from nmtflex.ops.linear.packed import NOTHING, array
 from nmtflex.ops.linear.product_loops import laid_out
 from nmtflex.ops.luong import Attending, Weights, gate_loops, loops
+from nmtflex.ops.tensors import held
 from nmtflex.ops.threads import run_rows
 
 
@@ -67,9 +68,8 @@ def steps(
     own = gates, feedback, *state, keys, values, *weights, *score
     if focusing is None:
         return _Steps.apply(fixed, *_Read(*own))[0], None  # type: ignore[no-untyped-call]
-    sigma, tau = focusing.sigma, focusing.tau
-    tau = tau if tau == math.inf else min(tau, torch.finfo(gates.dtype).max)
-    fixed = fixed._replace(spread=2 * sigma**2, tau=tau)
+    tau = held(focusing.tau, gates.dtype)
+    fixed = fixed._replace(spread=2 * focusing.sigma**2, tau=tau)
     outputs, strength = _Steps.apply(fixed, *_Read(*own, *focusing[:5]))  # type: ignore[no-untyped-call]
     return outputs, strength
 
@@ -128,10 +128,9 @@ class _Steps(torch.autograd.Function):
 def _given(fixed: _Fixed, read: _Read) -> tuple[loops.Given, gate_loops.Gate]:
     """Return what the loops read, with vectors of length 0 for those that there are not."""
     vectors = read.v, read.bias, read.gate_bias, read.gate_v, read.gate_end
-    v, bias, *of_gate = (NOTHING if one is None else array(one) for one in vectors)
+    v, bias, gate_bias, gate_v, end = (NOTHING if one is None else array(one) for one in vectors)
     source = array(read.keys), array(read.values), array(fixed.lengths)
     given = loops.Given(array(read.gates), *source, v, bias, fixed.dropout, fixed.seed)
-    gate_bias, gate_v, end = of_gate
     words = array(read.feedback)
     return given, gate_loops.Gate(words, gate_bias, gate_v, end, fixed.spread, fixed.tau)
 

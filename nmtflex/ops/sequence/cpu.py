@@ -6,7 +6,6 @@ Everything runs in float32, or in float64 for float64 keys, scores or values. Le
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from torch.autograd.function import once_differentiable
 
 from nmtflex.ops.sequence import loops
 from nmtflex.ops.sequence.loops import Scored, Walked
-from nmtflex.ops.tensors import precise
+from nmtflex.ops.tensors import held, precise
 from nmtflex.ops.threads import run_rows
 
 UNITS = 8  # of a key, that take no longer than one weight of a walk
@@ -36,8 +35,7 @@ def walk(
     """Weigh step by step; see ``nmtflex.ops.sequence.walk``."""
     exact = precise(scores.dtype)
     parts = (part.to(exact).contiguous() for part in (scores, gate, focus))
-    tau = tau if tau == math.inf else min(tau, torch.finfo(exact).max)
-    return _Walk.apply(*parts, lengths.contiguous(), 2 * sigma**2, tau)  # type: ignore[no-untyped-call]
+    return _Walk.apply(*parts, lengths.contiguous(), 2 * sigma**2, held(tau, exact))  # type: ignore[no-untyped-call]
 
 
 def contexts(weights: Tensor, values: Tensor, lengths: Tensor) -> Tensor:

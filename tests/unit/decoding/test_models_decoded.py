@@ -22,17 +22,25 @@ ATTENTION += [GlobalConfig(score="general"), GlobalConfig(score="dot")]
 
 @pytest.fixture(
     params=[
-        ModelConfig.from_flat(
-            attention=attention,
-            decoder=decoder,
-            cell=cell,
-            embedding_size=8,
-            encoder_size=4,
-            decoder_size=8,
-            decoder_layers=2,
+        pytest.param(
+            ModelConfig.from_flat(
+                attention=attention,
+                decoder=decoder,
+                cell=cell,
+                embedding_size=8,
+                encoder_size=4,
+                decoder_size=8,
+                decoder_layers=2,
+            ),
+            marks=marks,
         )
         for attention in ATTENTION
-        for decoder, cell in (("bahdanau", "gru"), ("luong", "lstm"))
+        for decoder, cell, marks in (
+            ("bahdanau", "gru", ()),
+            ("luong", "lstm", ()),
+            ("bahdanau", "lstm", pytest.mark.slow),
+            ("luong", "gru", pytest.mark.slow),
+        )
     ],
     ids=lambda config: f"{config.attention}-{config.decoder}-{config.encoder}",
 )

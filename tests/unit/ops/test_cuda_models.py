@@ -44,8 +44,13 @@ def name(config: ModelConfig) -> str:
 
 
 models = pytest.mark.parametrize("config", MODELS, ids=name)
-# A search, a trace and what bfloat16 changes are the same in both decoders.
+# What bfloat16 changes is the same in both decoders.
 some_models = pytest.mark.parametrize("config", MODELS[1::2], ids=name)
+# All of them, those of the first decoder among the slow tests.
+models_in_time = pytest.mark.parametrize("config", [
+    pytest.param(config, marks=() if number % 2 else pytest.mark.slow)
+    for number, config in enumerate(MODELS)
+], ids=name)  # fmt: skip
 
 
 def build(config: ModelConfig, device: str = "cpu", autocast: bool = False) -> Seq2Seq:
@@ -123,7 +128,7 @@ def test_training_in_bfloat16(monkeypatch, triton_device, calls, config):
     assert float((grad - other).norm() / other.norm()) < 5e-2
 
 
-@some_models
+@models_in_time
 def test_search(monkeypatch, triton_device, calls, config):
     search = SearchConfig(beam=3, max_length=4)
     model = build(config, triton_device)
@@ -147,7 +152,7 @@ def test_search_in_bfloat16(triton_device, calls, config):
     assert [one.log_probability for one in hypotheses] == pytest.approx(sums, abs=0.05)
 
 
-@some_models
+@models_in_time
 def test_traces(monkeypatch, triton_device, calls, config):
     traces = trace_pairs(limited(build(config, triton_device)), PAIRS)
     assert bool(calls) == reads_positions(config)

@@ -60,7 +60,7 @@ def update(rows):
     y.float().sum().backward()
 update(704), update(640)
 before = memory()
-for rows in range(641, 704, 2):
+for rows in range(641, 704):
     update(rows)
 print(memory() - before)
 """
@@ -70,7 +70,7 @@ print(memory() - before)
 def test_memory_does_not_grow_with_the_numbers_of_rows():
     program = [sys.executable, "-c", GROWTH]
     done = subprocess.run(program, check=True, capture_output=True, text=True)
-    assert int(done.stdout) < 4_000  # 30,000 without rounding
+    assert int(done.stdout) < 8_000  # 60,000 without rounding
 
 
 def test_free_memory_can_be_given_back():
