@@ -27,6 +27,7 @@ from nmtflex.errors import OptionError
 from nmtflex.garbage import uncollected
 from nmtflex.model.inference import check_int8, make_ready
 from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.ops.heap import give_back
 from nmtflex.runs.limits import check_aligned, run_reuse, run_thresholds, under
 from nmtflex.runs.opening import Run, load_run
 from nmtflex.runs.weights import digest_of
@@ -164,6 +165,7 @@ def make_all_ready(models: Sequence[Seq2Seq], int8: bool) -> None:
     """
     for model in models:
         make_ready(model, int8)
+    give_back()  # weights as they were read, and what building the models took
 
 
 def _confidence(runs: Sequence[Run], shown: ShownConfig | None) -> Callable[[], Confidence]:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:  # imports numba
     from nmtflex.model.fused_search import FusedSearch
     from nmtflex.ops.linear.packed import Packed
 
-QUANTIZED = (Cell, FeedForward, Heads, SelfAttention, Ssru)  # layers whose own products may be
+RESIDUAL = (FeedForward, Heads, SelfAttention, Ssru)  # layers that only call their own products
+QUANTIZED = (Cell, *RESIDUAL)  # layers whose own products may be
 LARGEST_TABLE = 1 << 26  # numbers: 256 MB in float32
 LARGEST_COPY = 1 << 22  # of a table that only repeats the embeddings, which are read more slowly
 
@@ -51,10 +52,12 @@ def make_ready(model: Seq2Seq, int8: bool = False) -> None:
     kind = _kind(model)
     fast = kind == torch.float32 and form(model.device) == "cpu" and _tiles_pay()
     _tabulate(model)
-    quantized = _quantized(model) if int8 else set()
+    quantized = _products(model, QUANTIZED) if int8 else set()
     for module in model.modules():
         if isinstance(module, Product):
             _lay_out(module, module in quantized, fast)
+    for product in _products(model, RESIDUAL):
+        _release(product)
     if int8 or fast:
         _fuse_layers(model)
     if model.autocast:
@@ -106,10 +109,11 @@ def _tabulate(model: Seq2Seq) -> None:
             model.word_table = model.words(words)
 
 
-def _quantized(model: Seq2Seq) -> set[nn.Module]:
-    """Return the products that may be made in 8 bits: all but those inside a mechanism."""
-    owners = [part for part in model.modules() if isinstance(part, QUANTIZED)]
-    return {model.output.projection, *(part for owner in owners for part in owner.children())}
+def _products(model: Seq2Seq, kinds: tuple[type[nn.Module], ...]) -> set[Product]:
+    """Return the output layer's product and those that layers of these kinds own themselves."""
+    owners = [part for part in model.modules() if isinstance(part, kinds)]
+    parts = [part for owner in owners for part in owner.children() if isinstance(part, Product)]
+    return {model.output.projection, *parts}
 
 
 def _tiles_pay() -> bool:
@@ -126,6 +130,13 @@ def _lay_out(product: Product, int8: bool, fast: bool) -> None:
         from nmtflex.ops.linear.packed import Int8, Packed
 
         product.fast = (Int8 if int8 else Packed)(product.weight)
+
+
+def _release(product: Product) -> None:
+    """Keep only the shape of a weight that has been laid out: nothing reads its numbers again."""
+    if product.fast is not None:
+        nothing = torch.empty_like(product.weight, device="meta")
+        product.weight = nn.Parameter(nothing, requires_grad=False)
 
 
 def _fuse_layers(model: Seq2Seq) -> None:
