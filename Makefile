@@ -25,7 +25,7 @@ tests := $(wildcard tests/unit tests/cli tests/recipes tests/integration tests/b
 help:
 	@echo "make test     lint, types and tests (some minutes; JOBS=5 for four cores)"
 	@echo "make demo     the whole way on the toy corpus, from text to scored translations"
-	@echo "make slow     the tests that train for minutes"
+	@echo "make slow     tests that take long, and the rest of large crosses"
 	@echo "make lint     ruff and mypy alone"
 	@echo "make docs     docs/api.md, from the docstrings"
 	@echo "make install  the virtual environment in $(VENV) alone"

@@ -42,7 +42,7 @@ wants() { [[ " $PARTS " == *" $1 "* ]]; }
 
 if wants tests; then
   # shellcheck disable=SC2086  # several files
-  (cd "$RECIPES/.." && "$PYTHON" -m pytest -q -p no:cacheprovider $tests) > "$OUT/gpu.tests.log" 2>&1 ||
+  (cd "$RECIPES/.." && "$PYTHON" -m pytest -q -p no:cacheprovider -m "slow or not slow" $tests) > "$OUT/gpu.tests.log" 2>&1 ||
     echo "$RECIPE: tests failed, see $OUT/gpu.tests.log" >&2
 fi
 if wants kernels; then

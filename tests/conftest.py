@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import logging
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +24,24 @@ settings.load_profile("patient")
 
 # On a fresh machine the first tests compile, and what they say on standard error is compared.
 os.environ["NMTFLEX_COMPILE_NOTICE"] = "off"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave all but one in N cases of a ``sampled(N)`` test to ``-m slow``.
+
+    Which ones depends on their names alone: a fixed sample, and another one for each test, so that
+    the tests of one list of cases go through most of it together.
+    """
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark and zlib.crc32(item.nodeid.encode()) % mark.args[0]:
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over all that importing made, which takes 5 % of the time."""
+    gc.freeze()
 
 
 @pytest.fixture

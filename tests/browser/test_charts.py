@@ -65,6 +65,7 @@ def test_charts_have_no_button_that_sends_them_away(four_runs, open_page):
     assert image.startswith("data:image/svg+xml")
 
 
+@pytest.mark.slow
 def test_the_theme_is_the_systems_until_one_is_chosen(four_runs, open_page):
     page = open_page(four_runs, color_scheme="dark")
     paper = "getComputedStyle(document.body).backgroundColor"
@@ -97,7 +98,7 @@ def test_one_run_without_anything_is_a_page_too(write_page, open_page):
     assert page.get_by_role("tab").count() == 0
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
 def test_a_hash_is_cut_short(write_page, open_page, width):
     made = make_report()
     digest = "0123456789abcdef" * 4

@@ -167,6 +167,7 @@ def test_a_long_sentence_scrolls_in_its_own_box(four_runs, open_page):
     assert page.evaluate("document.documentElement.scrollWidth") == 768
 
 
+@pytest.mark.slow
 def test_a_thousand_sentences_are_listed_ordered_and_chosen_at_once(thousand, open_page):
     page = open_page(thousand, "#sentence=900")
     assert page.locator(f"{CHOSEN} .index").is_visible()
@@ -215,6 +216,7 @@ def test_after_a_click_on_a_tab_the_arrow_keys_go_through_the_steps(four_runs, o
     assert page.locator("[role=tab][aria-selected=true]").get_attribute("id") == "tab-2"
 
 
+@pytest.mark.slow
 def test_a_printed_page_has_its_sentences(four_runs, open_page):
     page = open_page(four_runs)
     assert page.locator("#sentences .explorer").count() == 0  # it is far below the window

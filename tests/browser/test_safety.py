@@ -80,7 +80,7 @@ def test_the_page_never_scrolls_sideways(four_runs, open_page):
         assert wide == width
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_axe_finds_nothing_to_mend(four_runs, open_page, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page = open_page(four_runs, "#sentence=0&run=3&step=2", color_scheme=scheme)

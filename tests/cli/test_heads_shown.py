@@ -38,7 +38,7 @@ def in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("kind", ["attention", "gate"])
+@pytest.mark.parametrize("kind", ["attention", pytest.param("gate", marks=pytest.mark.slow)])
 def test_a_figure_says_of_what_it_is_the_mean(draw, flexible, kind):
     tau = ("--tau", "0.3", "--kind", kind)
     assert MEAN in in_one_line(draw(flexible, *SENTENCE, *tau))

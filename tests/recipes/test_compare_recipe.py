@@ -31,6 +31,7 @@ def test_each_corpus_has_a_file_for_each_decoder():
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_program_takes_every_file(path, command_line):
     for flags in ((), ("--updates", 20)):

@@ -40,11 +40,12 @@ def run(folder, *arguments, text=None):
     return done.stdout, done.stderr, int((folder / "memory").read_text()) / 1e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "length", "gigabytes"),
     [
         pytest.param(66_000, 600, 1, marks=pytest.mark.integration),
-        pytest.param(200_000, 10_000, 4, marks=pytest.mark.slow),
+        (200_000, 10_000, 4),
     ],
 )
 def test_many_words_in_long_sentences(tmp_path, words, length, gigabytes):

@@ -98,7 +98,7 @@ def test_a_remainder_costs_one_score_where_something_is_left_out(finetune, bases
 @pytest.mark.parametrize(
     "more",
     [
-        [],
+        pytest.param([], marks=pytest.mark.slow),
         pytest.param(["--train-tau", 0.5], marks=pytest.mark.slow),
         ["--remainder", "--train-tau", 0.5],
     ],

@@ -13,6 +13,7 @@ from nmtflex.errors import OptionError
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_attention_file_has_a_line_for_each(run_of, translate, tmp_path, kind):
     run, path = run_of(kind), tmp_path / "attention.jsonl"
@@ -54,6 +55,7 @@ def test_flexible_lines_show_the_threshold(flexible, translate, tmp_path):
     assert computed == [{1}, {6}]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "none"])
 def test_unknown_words_come_from_the_source(run_of, translate, kind):
     """Most words of the training targets are unknown, so that is what the model writes."""

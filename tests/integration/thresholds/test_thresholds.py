@@ -129,6 +129,7 @@ def test_a_wrong_threshold_in_a_file_is_named(flexible, command_line, tmp_path):
     assert "--tau must be a number of at least 0, inf or auto, not '-3'" in outcome.err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_stats_are_those_of_an_evaluation(run_of, translate, evaluate, corpus, tmp_path, kind):
     run = run_of(kind)

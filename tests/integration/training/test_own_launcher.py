@@ -54,6 +54,7 @@ def test_two_processes_train_as_one(trained):
     assert json.loads(kept)["command"].endswith("--processes 2")
 
 
+@pytest.mark.slow
 def test_they_translate_standard_input(trained, command_line, tmp_path):
     lines, source = "a b c\n\nf e d\nc\na a\n", tmp_path / "lines"
     source.write_text(lines)
@@ -86,6 +87,7 @@ def test_the_process_that_reports_may_be_the_slower_one(tmp_path):
     assert done.stderr.count("nmtflex: error: ") == done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="sends a signal to a group, as a terminal")
 def test_ctrl_c_saves_the_state_and_says_so_once(prepared, tmp_path):
     folder = tmp_path / "run"

@@ -125,6 +125,7 @@ def test_rates_optimiser_and_average_are_those_of_one_process(prepared, tmp_path
         assert all((first[key] - second[key]).abs().max() < 1e-9 for key in kept)
 
 
+@pytest.mark.slow
 def test_finetuning_weighs_the_gate_as_one_process_does(trained, command_line):
     options = "--beta 0.2 --updates 6 --accumulate 2 --dtype float64 --device cpu --log-every 1"
     arguments = ["finetune", trained / "one", *options.split()]
@@ -150,6 +151,7 @@ def test_one_budget_is_found_for_all_processes(prepared, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_translations_are_those_of_one_process_in_order(trained, command_line):
     source = trained / "input"
     lines = ["a b c", "", "f e d c b a", "c", "a a", "b d f a", "e e e", "d"]
@@ -207,6 +209,7 @@ def assert_same_training(one: Path, two: Path) -> None:
 needs_proc = pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
 
 
+@pytest.mark.slow
 @needs_proc
 def test_a_lost_process_costs_nothing(prepared, trained, tmp_path):
     run = tmp_path / "cut"

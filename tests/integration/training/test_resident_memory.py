@@ -29,6 +29,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_stays_flat_and_no_compiler_is_imported(prepared, tmp_path):
     options = ["--run", tmp_path / "run", *SMALL, "--dtype", "bfloat16"]

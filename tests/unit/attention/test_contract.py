@@ -166,6 +166,7 @@ def test_one_token_sentences_work(attention):
         assert all(torch.isfinite(gradient).all() for gradient in gradients)
 
 
+@pytest.mark.sampled(2)
 def test_gradients_are_right(attention):
     states, mask = source([3, 2])
     query, embedded = queries(3)

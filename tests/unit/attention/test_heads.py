@@ -192,6 +192,7 @@ def test_nan_in_padded_states_is_not_read(config, tau):
     assert all(map(torch.equal, *found))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("config", "tau"), LEARNING, ids=str)
 def test_nan_at_padding_leaves_the_gradients(config, tau):
     heads, states = build(config), normal(3, 6, 8)

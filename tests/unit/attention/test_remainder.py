@@ -216,6 +216,7 @@ def test_a_step_reads_the_window_and_the_sums_alone():
     assert 0 < start < stop < 8
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("score", SCORES)
 def test_gradients_are_right_under_a_threshold(score):
     _, whole = pair(score)

@@ -88,6 +88,7 @@ def loop(reuse, memory, below, rows, queries, embedded, state):
         yield found
 
 
+@pytest.mark.sampled(3)
 @torch.no_grad()
 @every_way
 @pytest.mark.parametrize("heads", [0, 2])

@@ -105,6 +105,7 @@ def test_a_single_head_is_not_what_was_calibrated(make_layered_run) -> None:
         nmtflex.load(run, head=1, **CPU).n_best(["a"], 1, word_scores=True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "decoder"),
     [*((kind, "bahdanau") for kind in KINDS), ("none", "ssru"), ("global", "transformer")],

@@ -133,6 +133,7 @@ ALIGNED = [GlobalConfig(), LocalMConfig(), FlexibleConfig(), MonotonicConfig()]
 MECHANISMS = [*ALIGNED, MemoryConfig(K=3), NoneConfig()]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("attention", MECHANISMS, ids=lambda one: one.kind)
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
 def test_every_mechanism_takes_a_glossary(make_tiny_run, attention, decoder: str) -> None:

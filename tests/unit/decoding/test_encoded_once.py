@@ -44,6 +44,7 @@ def same(found, expected) -> bool:
     return found.shape == expected.shape and np.allclose(found, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("decoder", ["ssru", "transformer", "luong"])
 @pytest.mark.parametrize("attention", [kind() for kind in ATTENTIONS], ids=lambda one: one.kind)
 @pytest.mark.parametrize("ready", [False, True], ids=["plain", "ready"])

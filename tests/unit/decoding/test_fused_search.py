@@ -82,6 +82,7 @@ def check(whole, stepwise):
             assert own.log_probabilities == pytest.approx(other.log_probabilities, rel=1e-4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("attention", INSIDE, ids=str)
 @pytest.mark.parametrize("kind", ["ssru", "transformer"])
 @pytest.mark.parametrize("beam", [1, 4])

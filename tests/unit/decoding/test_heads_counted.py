@@ -127,6 +127,7 @@ MECHANISMS = (
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shown", [(None, None), (1, None), (None, 1), (2, 0)])
 @pytest.mark.parametrize("attention", MECHANISMS, ids=lambda one: one.kind)
 def test_a_trace_is_a_head_s_or_the_mean(attention, shown):

@@ -52,6 +52,7 @@ def model(request: pytest.FixtureRequest) -> Seq2Seq:
     return model
 
 
+@pytest.mark.sampled(3)
 def test_batch_1_and_64_translate_alike(model: Seq2Seq) -> None:
     config = SearchConfig(beam=4, max_length=12)
     together = beam_search([model], SOURCES, config)
@@ -61,6 +62,7 @@ def test_batch_1_and_64_translate_alike(model: Seq2Seq) -> None:
         assert [h.score for h in alone] == pytest.approx([h.score for h in hypotheses], abs=1e-9)
 
 
+@pytest.mark.sampled(3)
 @torch.no_grad()
 def test_beam_1_is_greedy(model: Seq2Seq) -> None:
     found = beam_search([model], SOURCES, SearchConfig(beam=1, max_length=15))
@@ -78,6 +80,7 @@ def test_beam_1_is_greedy(model: Seq2Seq) -> None:
         assert hypothesis.ids == [token for token in ids[1:] if token != EOS_ID]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-9), (torch.float32, 1e-5)])
 def test_forced_decoding_gives_the_reported_score(model, dtype, tolerance) -> None:
     model.to(dtype)

@@ -78,6 +78,7 @@ def test_a_search_counts_without_what_it_has_not_kept(fixed, decoder):
     assert tally.encoding == slots * MEAN
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("search", "asked", "traced"),
     [

@@ -46,6 +46,7 @@ def check(models, beam: int) -> None:
             assert sum(one.log_probabilities) == pytest.approx(one.log_probability, abs=1e-10)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("decoder", ["bahdanau", "ssru"])
 def test_of_each_mechanism_and_decoder(kind: str, decoder: str) -> None:

@@ -140,6 +140,7 @@ def test_one_curve_needs_no_legend(texts):
     assert "flex · test · beam 5" in texts(figure)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("curves", [1, 2, 3, 4])
 @pytest.mark.parametrize("rise", [0.0, 0.5])  # BLEU is 0 everywhere after too short a training
 def test_labels_cover_neither_each_other_nor_a_point(curves, rise):

@@ -96,6 +96,7 @@ def agree(model: Seq2Seq, limits: Limits) -> None:
         assert (found[:, len(source) :] == 0).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("attention", [*MECHANISMS, *SCANS], ids=lambda config: config.kind)
 @pytest.mark.parametrize("options", DECODERS, ids=lambda options: options["decoder"])
 def test_of_every_mechanism_in_every_decoder(attention, options):

@@ -165,11 +165,13 @@ def test_every_decoder_is_here():
     assert {type(model.encoder) for model in built} == concrete(Encoder)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("config", CASES, ids=name)
 def test_a_sequence_is_step_after_step(config):
     sequences_agree(config, math.inf)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("config", SCANNING, ids=name)
 def test_a_sequence_is_step_after_step_in_expectation(config):
     attention = dataclasses.replace(config.attention, energy_noise=0.0)
@@ -181,6 +183,7 @@ def test_a_sequence_is_step_after_step_in_expectation(config):
     assert (expected - hard).abs().max() > 1e-4
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("config", GATED, ids=name)
 def test_a_sequence_is_step_after_step_under_a_threshold(config):
     limited, everything = (sequences_agree(config, tau) for tau in (0.05, math.inf))
@@ -204,6 +207,7 @@ def test_words_after_a_step_do_not_matter_to_it(config):
             torch.testing.assert_close(seen[:, :real], gates[:, :real], rtol=0, atol=1e-12)
 
 
+@pytest.mark.sampled(3)
 @torch.no_grad()
 @pytest.mark.parametrize("config", CASES[::3], ids=name)
 def test_sentences_of_a_batch_do_not_matter_to_each_other(config):

@@ -88,6 +88,7 @@ def close(found, expected):
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=2e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", [
     {}, {"pre_norm": True}, {"decoder_ffn": 0}, {"attending_layers": "2"}, {"decoder_layers": 3},
     {"decoder_ffn": 27},
@@ -100,6 +101,7 @@ def test_a_step_is_that_of_the_sublayers_one_by_one(options, kind, count, int8, 
     check_steps(options, kind, count, int8, alike)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("attention", [*MECHANISMS, *INSIDE, GlobalConfig(), NoneConfig()], ids=str)
 @pytest.mark.parametrize("options", [
     {}, {"pre_norm": True, "decoder_ffn": 0}, {"attending_layers": "1"}, {"attend_every": "gate"},
@@ -281,6 +283,7 @@ def test_the_reference_is_not_fused(monkeypatch):
     assert decoder_of(build(int8=False)).fast_layers is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["ssru", "transformer"])
 @pytest.mark.parametrize(("attention", "int8"), [
     (DOT, False), (DOT, True), (GlobalConfig(), True), (FlexibleConfig(), True),

@@ -23,6 +23,7 @@ PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
+@pytest.mark.sampled(4)
 @torch.no_grad()
 @every_case
 def test_the_model_is_the_one_of_the_papers(case: Case):
@@ -65,6 +66,7 @@ def steps_agree(model: Limited, expected: list[list[Any]]) -> None:
 TRAINED = [case for case in CASES if math.isinf(case.tau)][::3]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", TRAINED, ids=lambda case: case.name)
 def test_the_gradient_is_the_slope_of_the_papers_loss(case: Case):
     """Along random directions through all weights at once, by central differences.

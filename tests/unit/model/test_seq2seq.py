@@ -56,6 +56,7 @@ def model(request: pytest.FixtureRequest) -> Seq2Seq:
     return build(request.param)
 
 
+@pytest.mark.sampled(4)
 @torch.no_grad()
 def test_steps_sum_to_the_loss(model):
     loss = model.loss(SOURCE, LENGTHS, TARGET_IN, TARGET_OUT)
@@ -73,6 +74,7 @@ def test_steps_sum_to_the_loss(model):
     torch.testing.assert_close(loss.objective, total)
 
 
+@pytest.mark.sampled(4)
 @torch.no_grad()
 def test_a_sentence_alone_scores_as_in_its_batch(model):
     together = model.loss(SOURCE, LENGTHS, TARGET_IN, TARGET_OUT).cross_entropy
@@ -85,6 +87,7 @@ def test_a_sentence_alone_scores_as_in_its_batch(model):
     torch.testing.assert_close(together, apart, rtol=1e-12, atol=0)
 
 
+@pytest.mark.sampled(4)
 @torch.no_grad()
 def test_hypotheses_of_a_sentence_share_its_memory(model):
     memory, start = model.encode(SOURCE, LENGTHS)
@@ -100,6 +103,7 @@ def test_hypotheses_of_a_sentence_share_its_memory(model):
         torch.testing.assert_close(found.output[n], expected.output[0])
 
 
+@pytest.mark.sampled(4)
 def test_every_parameter_gets_a_gradient(model):
     model.train().loss(SOURCE, LENGTHS, TARGET_IN, TARGET_OUT).objective.backward()
     missing = [name for name, parameter in model.named_parameters() if parameter.grad is None]

@@ -45,6 +45,7 @@ parts += [contexts, focus, *torch.autograd.grad((contexts**2).sum(), (query, key
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loops", [CELLS, pytest.param(ATTENTION, marks=pytest.mark.slow)], ids=["cells", "attention"]
 )

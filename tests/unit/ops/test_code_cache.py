@@ -82,6 +82,7 @@ def test_the_second_process_loads(kept):
     assert run(CHECK, NUMBA_CACHE_DIR=str(kept)) == (["3", "1"], "")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [0, 40])
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_a_damaged_file_is_compiled_anew(kept, ending, size):

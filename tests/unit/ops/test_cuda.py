@@ -79,6 +79,7 @@ def exactly(problem: Problem) -> Problem:
     return problem.with_learnt(*(part.double() for part in problem.learnt()))
 
 
+@pytest.mark.sampled(3)
 @WIDTHS
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["single", "double"])
@@ -91,6 +92,7 @@ def test_equals_the_reference(triton_device, cut, dtype, shape, part):
     assert_close(got, results(exactly(problem), reference), tolerance)
 
 
+@pytest.mark.sampled(3)
 @WIDTHS
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bfloat16_is_read_and_everything_else_float32(triton_device, cut, shape, part):
@@ -170,6 +172,7 @@ def gradients_over_steps(problem: Problem, gathered: bool) -> list[torch.Tensor]
     return list(torch.autograd.grad(decode(problem, source, attend), wanted))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rows", [None, BEAM], ids=["training", "beam"])
 @pytest.mark.parametrize("gathered", [True, False])
 def test_many_steps_share_a_gradient(triton_device, rows, gathered):

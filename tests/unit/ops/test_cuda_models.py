@@ -100,6 +100,7 @@ def learn(model: Seq2Seq) -> tuple[float, list[torch.Tensor]]:
     return float(loss.objective.detach()), [None if g is None else g.cpu() for g in grads]
 
 
+@pytest.mark.sampled(3)
 @models
 def test_training(monkeypatch, triton_device, calls, config):
     loss, grads = learn(build(config, triton_device))
@@ -113,6 +114,7 @@ def test_training(monkeypatch, triton_device, calls, config):
             torch.testing.assert_close(grad, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(3)
 @some_models
 def test_training_in_bfloat16(monkeypatch, triton_device, calls, config):
     loss, grads = learn(build(config, triton_device, autocast=True))
@@ -128,6 +130,7 @@ def test_training_in_bfloat16(monkeypatch, triton_device, calls, config):
     assert float((grad - other).norm() / other.norm()) < 5e-2
 
 
+@pytest.mark.sampled(3)
 @models_in_time
 def test_search(monkeypatch, triton_device, calls, config):
     search = SearchConfig(beam=3, max_length=4)
@@ -143,6 +146,7 @@ def test_search(monkeypatch, triton_device, calls, config):
         assert [one.score for one in some] == pytest.approx(scores, abs=1e-4)
 
 
+@pytest.mark.sampled(3)
 @some_models
 def test_search_in_bfloat16(triton_device, calls, config):
     model = limited(build(config, triton_device, autocast=True))
@@ -152,6 +156,7 @@ def test_search_in_bfloat16(triton_device, calls, config):
     assert [one.log_probability for one in hypotheses] == pytest.approx(sums, abs=0.05)
 
 
+@pytest.mark.sampled(3)
 @models_in_time
 def test_traces(monkeypatch, triton_device, calls, config):
     traces = trace_pairs(limited(build(config, triton_device)), PAIRS)

@@ -85,6 +85,7 @@ formats = pytest.mark.parametrize("autocast", [
 ])  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @formats
 @pytest.mark.parametrize("attention", ATTENTION, ids=lambda attention: attention.kind)
 def test_a_gradient_waits_for_nothing(triton_device, batches, attention, autocast):
@@ -98,6 +99,7 @@ def test_a_gradient_waits_for_nothing(triton_device, batches, attention, autocas
     assert waits.found == []
 
 
+@pytest.mark.sampled(3)
 @formats
 @pytest.mark.parametrize("attention", ATTENTION, ids=lambda attention: attention.kind)
 @pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.slow)])

@@ -17,6 +17,7 @@ def chosen(request):
     return IMPLEMENTATIONS[request.param]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rows", [None, BEAM], ids=["training", "beam"])
 @pytest.mark.parametrize("additive", [True, False])
 @pytest.mark.parametrize("damped", [True, False])

@@ -66,6 +66,7 @@ print(memory() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="kilobytes as Linux counts them")
 def test_memory_does_not_grow_with_the_numbers_of_rows():
     program = [sys.executable, "-c", GROWTH]

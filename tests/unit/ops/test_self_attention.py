@@ -76,6 +76,7 @@ def test_a_step_sees_itself_and_those_before(kernels, sentences, width):
     torch.testing.assert_close(gradient(found, x).double(), wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.sampled(3)
 @BOTH
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def test_fast_equals_reference_in_float32(problem):
     assert_close(results(problem, FORMS["cpu"]), results(problem, FORMS["reference"]), 2e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("tau", [math.inf, 0.35])
 @pytest.mark.parametrize("additive", [True, False], ids=["additive", "dot"])
 def test_gradients_equal_the_slopes(form, additive, tau):

@@ -48,6 +48,7 @@ def exactly(problem: Steps) -> Steps:
     return problem.with_learnt(*(part.double() for part in problem.learnt()))
 
 
+@pytest.mark.sampled(3)
 @BLOCKS
 @pytest.mark.parametrize("additive", [True, False], ids=["additive", "dot"])
 @pytest.mark.parametrize("tau", [math.inf, 0.35, 0.0])
@@ -100,6 +101,7 @@ def test_a_great_threshold_leaves_nothing_out(triton_device, tau):
         assert torch.equal(part, other)
 
 
+@pytest.mark.sampled(2)
 @BLOCKS
 @pytest.mark.parametrize("additive", [True, False], ids=["additive", "dot"])
 @pytest.mark.parametrize("poison", [math.nan, pytest.param(math.inf, marks=pytest.mark.slow)])
@@ -116,6 +118,7 @@ def test_padding_is_never_read(triton_device, cut, poison, additive, part):
         assert torch.equal(part, other)
 
 
+@pytest.mark.sampled(2)
 @BLOCKS
 @pytest.mark.parametrize("tau", [math.inf, 0.35])
 def test_a_walk_reads_nothing_outside(triton_device, cut, tau, part):

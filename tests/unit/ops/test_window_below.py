@@ -42,6 +42,7 @@ def test_it_holds_the_positions_with_a_penalty_below(kernels, dtype, monkeypatch
     check()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("kernels", ["auto", "reference"])
 def test_at_the_edge_the_penalty_decides_and_not_the_radius(kernels, dtype, monkeypatch):

@@ -106,6 +106,7 @@ def test_matrices_are_rounded_and_nothing_else(run, form):
     assert seen > 5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("decoder", ["luong", "ssru"])
 @pytest.mark.parametrize("attention", MECHANISMS, ids=lambda one: one.kind)
 def test_every_model_translates_as_one_of_rounded_weights(

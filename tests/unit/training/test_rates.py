@@ -144,6 +144,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_resumed_training_equals_an_unbroken_one_bit_for_bit(data, tmp_path, monkeypatch, way):
     """Interrupted by signals, so that the end of its curves stays where it was."""

@@ -59,6 +59,7 @@ class Refusing(torch.autograd.Function):
         raise context.error
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("backward", [False, True])
 def test_a_gradient_in_pieces_is_the_whole_one(model, batches, monkeypatch, error, backward):
