@@ -38,6 +38,9 @@ from nmtflex.model.encoders.transformer import EncoderLayer, TransformerEncoder
 from nmtflex.model.seq2seq import Seq2Seq
 
 Built = TypeVar("Built", Attention, Heads)
+DRAWS = {
+    nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_, Tensor.normal_, Tensor.uniform_,
+}  # fmt: skip
 
 
 def build_model(
@@ -159,15 +162,18 @@ def _reused(config: ModelConfig, attention: Built, sizes: Sizes) -> Built | Reus
 @contextlib.contextmanager
 def outlined() -> Iterator[None]:
     """Build models inside the block on the meta device, as shapes that take no memory."""
-    with torch.device("meta"), _Undrawn():
+    with torch.device("meta"), Undrawn():
         yield
 
 
-class _Undrawn(TorchFunctionMode):
-    """Draws no normal numbers: on "meta" that imports PyTorch's compiler, which takes 140 MB."""
+class Undrawn(TorchFunctionMode):
+    """Builds models inside the block without drawing their weights, which will be read.
+
+    On the "meta" device, a normal draw would import PyTorch's compiler, which takes 140 MB.
+    """
 
     def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Return the tensor of a normal draw unchanged."""
-        if function in (nn.init.normal_, Tensor.normal_):
+        """Return the tensor of a draw unchanged."""
+        if function in DRAWS:
             return args[0] if args else kwargs["tensor"]
         return function(*args, **kwargs or {})

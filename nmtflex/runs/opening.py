@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from nmtflex.config import DeviceConfig, ModelConfig
 from nmtflex.errors import RunError
-from nmtflex.model.build import build_model, outlined
+from nmtflex.model.build import Undrawn, build_model, outlined
 from nmtflex.model.seq2seq import Seq2Seq
 from nmtflex.runs.device import open_device, storage_dtype
 from nmtflex.runs.folder import RunFolder, read_run_config, update_of
@@ -43,7 +43,8 @@ def load_run(path: Path, device: DeviceConfig | None = None) -> Run:
     place = open_device(device)
     try:
         check_weights(folder.best, model_tensors(run.model))
-        model = _build(run.model_config, run.config["data"], device.dtype == "bfloat16")
+        with Undrawn():
+            model = _build(run.model_config, run.config["data"], device.dtype == "bfloat16")
         model.to(place, storage_dtype(device)).eval()
         map_weights(folder.best, model)
     except RunError as error:

@@ -13,6 +13,7 @@ import torch
 from nmtflex.config import (
     RUN_FORMAT,
     DeviceConfig,
+    GlobalConfig,
 )
 from nmtflex.errors import RunError
 from nmtflex.runs.folder import RunFolder
@@ -44,6 +45,14 @@ def test_opens_ready_to_translate(tiny_run):
     assert not run.model.training
     assert run.model.target_size == 12
     assert run.pipeline.source.encode("a b") == [4, 5]
+
+
+@pytest.mark.parametrize("layered", [False, True])
+def test_opening_draws_no_weights(make_tiny_run, make_layered_run, layered):
+    run = (make_layered_run if layered else make_tiny_run)("run", GlobalConfig())
+    state = torch.get_rng_state()
+    load_run(run, CPU)
+    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_float64_is_what_is_asked_for(tiny_run):
