@@ -125,14 +125,14 @@ class CodeCache:
 
 def stamp(own: Path) -> str:
     """Return a hash of every file that a loop of the file ``own`` can take code from."""
-    return _stamp(None if LOOPS in own.parents else own)  # once for all files of ours
+    return _stamp() if LOOPS in own.parents else _stamp(own)  # once for all files of ours
 
 
 @functools.cache
-def _stamp(other: Path | None) -> str:
-    """Return a hash of all files of ours, and of another one."""
+def _stamp(*others: Path) -> str:
+    """Return a hash of all files of ours, and of others."""
     content = hashlib.sha256()
-    for path in sorted({*LOOPS.rglob("*.py"), *([other] if other else [])}):
+    for path in sorted({*LOOPS.rglob("*.py"), *others}):
         name = os.path.relpath(path, LOOPS).encode()
         content.update(name + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return content.hexdigest()[:16]

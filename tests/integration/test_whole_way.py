@@ -58,12 +58,8 @@ def feed(monkeypatch, text: str) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", list(AttentionConfig.variants()))
-@pytest.mark.parametrize(("decoder", "cell"), [
-    ("bahdanau", "gru"),
-    ("luong", "lstm"),
-    pytest.param("bahdanau", "lstm", marks=pytest.mark.slow),
-    pytest.param("luong", "gru", marks=pytest.mark.slow),
-])  # fmt: skip
+@pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_every_mechanism_goes_the_whole_way(
     prepared, command_line, monkeypatch, tmp_path, kind, decoder, cell
 ):

@@ -127,7 +127,7 @@ def kill_trainings(server, prepared, folder, kind: str, kills: int) -> Counter[s
     return counts
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", list(SAVING))
 def test_a_training_killed_at_some_moments(server, prepared, tmp_path, kind):
     kill_trainings(server, prepared, tmp_path, kind, FEW)

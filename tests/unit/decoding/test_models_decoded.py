@@ -22,25 +22,18 @@ ATTENTION += [GlobalConfig(score="general"), GlobalConfig(score="dot")]
 
 @pytest.fixture(
     params=[
-        pytest.param(
-            ModelConfig.from_flat(
-                attention=attention,
-                decoder=decoder,
-                cell=cell,
-                embedding_size=8,
-                encoder_size=4,
-                decoder_size=8,
-                decoder_layers=2,
-            ),
-            marks=marks,
+        ModelConfig.from_flat(
+            attention=attention,
+            decoder=decoder,
+            cell=cell,
+            embedding_size=8,
+            encoder_size=4,
+            decoder_size=8,
+            decoder_layers=2,
         )
         for attention in ATTENTION
-        for decoder, cell, marks in (
-            ("bahdanau", "gru", ()),
-            ("luong", "lstm", ()),
-            ("bahdanau", "lstm", pytest.mark.slow),
-            ("luong", "gru", pytest.mark.slow),
-        )
+        for decoder in ("bahdanau", "luong")
+        for cell in ("gru", "lstm")
     ],
     ids=lambda config: f"{config.attention}-{config.decoder}-{config.encoder}",
 )
@@ -52,7 +45,7 @@ def model(request: pytest.FixtureRequest) -> Seq2Seq:
     return model
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_batch_1_and_64_translate_alike(model: Seq2Seq) -> None:
     config = SearchConfig(beam=4, max_length=12)
     together = beam_search([model], SOURCES, config)
@@ -62,7 +55,7 @@ def test_batch_1_and_64_translate_alike(model: Seq2Seq) -> None:
         assert [h.score for h in alone] == pytest.approx([h.score for h in hypotheses], abs=1e-9)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @torch.no_grad()
 def test_beam_1_is_greedy(model: Seq2Seq) -> None:
     found = beam_search([model], SOURCES, SearchConfig(beam=1, max_length=15))
@@ -80,7 +73,7 @@ def test_beam_1_is_greedy(model: Seq2Seq) -> None:
         assert hypothesis.ids == [token for token in ids[1:] if token != EOS_ID]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-9), (torch.float32, 1e-5)])
 def test_forced_decoding_gives_the_reported_score(model, dtype, tolerance) -> None:
     model.to(dtype)
@@ -114,6 +107,7 @@ def test_in_bfloat16_too(count) -> None:
     assert log_probabilities([model] * count, pairs, 1) == pytest.approx(reported, abs=1e-4)
 
 
+@pytest.mark.sampled(2)
 @torch.no_grad()
 def test_forced_decoding_is_the_loss(model: Seq2Seq) -> None:
     source, target = SOURCES[3], [5, 6, 1, 24]

@@ -33,7 +33,7 @@ def repeated(ids):
     return any(rows.count(row) >= 3 for row in rows)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("size", [1, 5, 64])
 @pytest.mark.parametrize("limit", [None, 17])

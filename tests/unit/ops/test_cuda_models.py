@@ -46,11 +46,6 @@ def name(config: ModelConfig) -> str:
 models = pytest.mark.parametrize("config", MODELS, ids=name)
 # What bfloat16 changes is the same in both decoders.
 some_models = pytest.mark.parametrize("config", MODELS[1::2], ids=name)
-# All of them, those of the first decoder among the slow tests.
-models_in_time = pytest.mark.parametrize("config", [
-    pytest.param(config, marks=() if number % 2 else pytest.mark.slow)
-    for number, config in enumerate(MODELS)
-], ids=name)  # fmt: skip
 
 
 def build(config: ModelConfig, device: str = "cpu", autocast: bool = False) -> Seq2Seq:
@@ -130,8 +125,8 @@ def test_training_in_bfloat16(monkeypatch, triton_device, calls, config):
     assert float((grad - other).norm() / other.norm()) < 5e-2
 
 
-@pytest.mark.sampled(3)
-@models_in_time
+@pytest.mark.sampled(6)
+@models
 def test_search(monkeypatch, triton_device, calls, config):
     search = SearchConfig(beam=3, max_length=4)
     model = build(config, triton_device)
@@ -156,8 +151,8 @@ def test_search_in_bfloat16(triton_device, calls, config):
     assert [one.log_probability for one in hypotheses] == pytest.approx(sums, abs=0.05)
 
 
-@pytest.mark.sampled(3)
-@models_in_time
+@pytest.mark.sampled(6)
+@models
 def test_traces(monkeypatch, triton_device, calls, config):
     traces = trace_pairs(limited(build(config, triton_device)), PAIRS)
     assert bool(calls) == reads_positions(config)
