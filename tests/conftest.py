@@ -7,9 +7,10 @@ import io
 import logging
 import os
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,15 +29,34 @@ os.environ["NMTFLEX_COMPILE_NOTICE"] = "off"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all but one in N cases of a ``sampled(N)`` test to ``-m slow``.
-
-    Which ones depends on their names alone: a fixed sample, and another one for each test, so that
-    the tests of one list of cases go through most of it together.
-    """
+    """Leave all but one in N cases of a ``sampled(N)`` test to ``-m slow``."""
+    tests = defaultdict[str, list[Any]](list)
     for item in items:
-        mark = item.get_closest_marker("sampled")
-        if mark and zlib.crc32(item.nodeid.encode()) % mark.args[0]:
-            item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("sampled"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        sample = _sample(cases, cases[0].get_closest_marker("sampled").args[0])
+        for item in cases:
+            if item not in sample:
+                item.add_marker(pytest.mark.slow)
+
+
+def _sample(cases: list[Any], n: int) -> list[Any]:
+    """Return one in n cases, and at least one of each parameter's value that n or more have.
+
+    Names alone choose them: a fixed sample, and another one for each test, so that the tests of one
+    list of cases go through most of it together.
+    """
+    drawn = sorted(cases, key=lambda item: zlib.crc32(item.nodeid.encode()))
+    sample = drawn[: -(-len(drawn) // n)]
+    having = defaultdict[tuple[str, str], list[Any]](list)  # cases of each value
+    for item in drawn:
+        for name, value in item.callspec.params.items():
+            having[name, repr(value)].append(item)
+    for some in having.values():
+        if len(some) >= n and not any(item in sample for item in some):
+            sample.append(some[0])
+    return sample
 
 
 def pytest_collection_finish() -> None:

@@ -56,7 +56,7 @@ def feed(monkeypatch, text: str) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", list(AttentionConfig.variants()))
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
