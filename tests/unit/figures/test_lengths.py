@@ -60,7 +60,7 @@ def test_a_length_that_no_sentence_has():
 def test_each_length_is_decoded_apart_and_its_median_counts(monkeypatch):
     # Each measurement looks at the clock twice: 1, 5 and 3 seconds of the first length, and so on.
     steps = itertools.accumulate(itertools.cycle([0, 1, 0, 5, 0, 3]))
-    monkeypatch.setattr(lengths.time, "perf_counter", lambda: float(next(steps)))
+    monkeypatch.setattr(lengths, "time", SimpleNamespace(perf_counter=lambda: float(next(steps))))
     parrot = Parrot()
     found = seconds_by_length(parrot, SOURCES, [2], 3)
     assert parrot.decoded == [[4, 2, 5, 1]] + [[2, 1]] * 3 + [[4, 5]] * 3  # warm-up first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import re
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -29,11 +30,15 @@ def show(terminal: bool, width: int = 120, updates: int = 10) -> str:
 
 @pytest.fixture
 def each_look_takes(monkeypatch):
-    """Make each look at the clock so many seconds later than the one before."""
+    """Make each of the display's looks at the clock so many seconds later than the one before.
+
+    Only the display's: threads of other tests may look at the clock of the process.
+    """
 
     def make(seconds: float) -> None:
         clock = itertools.count()
-        monkeypatch.setattr("time.monotonic", lambda: seconds * next(clock))
+        looking = SimpleNamespace(monotonic=lambda: seconds * next(clock))
+        monkeypatch.setattr("nmtflex.training.display.time", looking)
 
     return make
 
