@@ -41,6 +41,7 @@ def test_the_metric_and_the_axis_change_the_curves(four_runs, open_page):
     assert page.locator("#learning tbody tr").count() == 11
 
 
+@pytest.mark.slow
 def test_the_trade_off_shows_thresholds_and_runs_without(four_runs, open_page):
     page = open_page(four_runs)
     chart = drawn(page, "#trade-off")
@@ -53,6 +54,7 @@ def test_the_trade_off_shows_thresholds_and_runs_without(four_runs, open_page):
     assert chart.evaluate(names) == ["flex-ft, beam 5"]  # the scores are of test
 
 
+@pytest.mark.slow
 def test_charts_have_no_button_that_sends_them_away(four_runs, open_page):
     page = open_page(four_runs)
     chart = drawn(page, "#lengths")
@@ -98,7 +100,8 @@ def test_one_run_without_anything_is_a_page_too(write_page, open_page):
     assert page.get_by_role("tab").count() == 0
 
 
-@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
 def test_a_hash_is_cut_short(write_page, open_page, width):
     made = make_report()
     digest = "0123456789abcdef" * 4
@@ -117,6 +120,7 @@ def test_a_hash_is_cut_short(write_page, open_page, width):
     assert max(heights) < 80  # two lines at most
 
 
+@pytest.mark.slow
 def test_a_table_shows_that_it_scrolls(four_runs, open_page):
     """The shadow stands still; what covers it at the end moves with the table."""
     page = open_page(four_runs, width=390)
@@ -126,6 +130,7 @@ def test_a_table_shows_that_it_scrolls(four_runs, open_page):
     assert (kinds.count("local"), kinds.count("scroll")) == (4, 4)
 
 
+@pytest.mark.slow
 def test_a_run_stands_once_in_the_legend_of_the_learning_curves(four_runs, open_page):
     page = open_page(four_runs)
     page.locator("#learning").scroll_into_view_if_needed()

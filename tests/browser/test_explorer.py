@@ -46,6 +46,7 @@ def test_a_sentence_is_found_chosen_and_stepped_through_by_keys(four_runs, open_
     assert "Step 1 of 12" in page.locator(READOUT).inner_text()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("wanted", "found"), [("会合", ["0"]), ("the dog", ["1"]), ("ΑΘΉΝΑΣ", []), ("θ ή ν α σ", ["4"])]
 )
@@ -55,6 +56,7 @@ def test_a_search_reads_source_reference_and_translations(four_runs, open_page, 
     assert page.locator(f"{OPTIONS} .index").all_text_contents() == found
 
 
+@pytest.mark.slow
 def test_an_address_is_followed_and_kept_up_to_date(four_runs, open_page):
     page = open_page(four_runs, "#sentence=4&run=2&step=3")
     assert page.locator(f"{CHOSEN} .index").inner_text() == "4"
@@ -70,6 +72,7 @@ def test_an_address_is_followed_and_kept_up_to_date(four_runs, open_page):
     assert page.locator("#sentence-heading").inner_text() == "Sentence 1"
 
 
+@pytest.mark.slow
 def test_tabs_walk_by_arrow_keys_and_the_panel_is_theirs(four_runs, open_page):
     page = open_page(four_runs, "#sentence=0")
     page.get_by_role("tab", name="global").focus()
@@ -84,6 +87,7 @@ def test_tabs_walk_by_arrow_keys_and_the_panel_is_theirs(four_runs, open_page):
     assert page.locator(":focus").inner_text() == "global"
 
 
+@pytest.mark.slow
 def test_what_was_not_computed_is_hatched_and_told(four_runs, open_page):
     page = open_page(four_runs, "#sentence=0&run=2&step=1")
     trace = json.loads(make_report().traces[0])[1]
@@ -104,6 +108,7 @@ def test_what_was_not_computed_is_hatched_and_told(four_runs, open_page):
     assert place(page.url)["step"] == 2
 
 
+@pytest.mark.slow
 def test_the_number_of_a_cell_stands_beside_the_mouse(four_runs, open_page):
     page = open_page(four_runs, "#sentence=1&run=1&step=1")
     trace = json.loads(make_report().traces[1])[0]
@@ -139,12 +144,14 @@ def test_a_memory_shows_what_fills_its_slots_and_what_is_read_of_them(four_runs,
     assert "8 scores computed, one a slot" in page.locator(READOUT).inner_text()
 
 
+@pytest.mark.slow
 def test_an_empty_source_says_that_nothing_was_decoded(four_runs, open_page):
     page = open_page(four_runs, "#sentence=2")
     panel = page.get_by_role("tabpanel")
     assert panel.inner_text() == "The source is empty: nothing was decoded."
 
 
+@pytest.mark.slow
 def test_steps_play_and_stop_at_the_last(four_runs, open_page):
     page = open_page(four_runs, "#sentence=5&run=1&step=6")
     page.get_by_role("button", name="Play").click()
@@ -156,6 +163,7 @@ def test_steps_play_and_stop_at_the_last(four_runs, open_page):
     assert place(page.url)["step"] == 6
 
 
+@pytest.mark.slow
 def test_a_long_sentence_scrolls_in_its_own_box(four_runs, open_page):
     page = open_page(four_runs, "#sentence=6&run=2&step=1", width=768)
     page.locator(TARGET).focus()
@@ -202,6 +210,7 @@ def test_a_thousand_sentences_are_listed_ordered_and_chosen_at_once(thousand, op
     assert float(shown.removeprefix("Δ ")) >= max(spreads) - 0.05
 
 
+@pytest.mark.slow
 def test_after_a_click_on_a_tab_the_arrow_keys_go_through_the_steps(four_runs, open_page):
     page = open_page(four_runs, "#sentence=0&run=0&step=0")
     page.get_by_role("tab").nth(1).click()

@@ -28,6 +28,7 @@ def test_a_script_in_a_sentence_is_shown_and_not_run(four_runs, open_page):
     assert page.locator(".words.source .word").first.inner_text() == "<script>alert(1)</script>"
 
 
+@pytest.mark.slow
 def test_names_that_look_like_markup_are_names(write_page, open_page):
     made = make_report()
     name = "<img src=x onerror=alert(1)>&amp;</title><b>"
@@ -66,6 +67,7 @@ def test_nothing_but_the_pages_own_scripts_and_styles_may_work(four_runs, open_p
     assert page.evaluate("window.ran === undefined")
 
 
+@pytest.mark.slow
 def test_the_page_never_scrolls_sideways(four_runs, open_page):
     page = open_page(four_runs, "#sentence=6&run=2&step=40", width=1440)
     see_all(page)

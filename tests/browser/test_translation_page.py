@@ -116,12 +116,14 @@ def test_translates_while_typing(visit, address):
     assert page.is_hidden("#copy")
 
 
+@pytest.mark.slow
 def test_the_language_is_found(visit):
     page = visit()
     type_in(page, "The dog sees the cat in the park.", "auto", "ja")
     assert page.locator("#source option:checked").inner_text() == "English (detected)"
 
 
+@pytest.mark.slow
 def test_a_word_shows_what_it_was_translated_from(visit, address):
     text = f" 𝒳 👋 {JAPANESE}\n\n  {JAPANESE}"
     answer = explained(address, q=text, source="ja", target="en")
@@ -144,6 +146,7 @@ def test_a_word_shows_what_it_was_translated_from(visit, address):
     assert not any(one["looked"] for one in shades(page))
 
 
+@pytest.mark.slow
 def test_words_are_reached_by_keyboard(visit):
     page = visit()
     type_in(page, JAPANESE)
@@ -169,6 +172,7 @@ def test_words_are_reached_by_keyboard(visit):
     assert page.is_hidden("#about")
 
 
+@pytest.mark.slow
 def test_the_slider_skips_words(visit, address):
     page = visit()
     type_in(page, JAPANESE)
@@ -207,6 +211,7 @@ def test_what_cannot_be_explained(address):
     assert (same["translatedText"], same["units"], same["thresholds"]) == ("The dog", [], False)
 
 
+@pytest.mark.slow
 def test_an_older_request_is_cancelled(visit):
     held: list[Any] = []
 
@@ -228,6 +233,7 @@ def test_an_older_request_is_cancelled(visit):
     assert failed == ["犬"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("status", "said"), [(429, "too many requests"), (503, "busy")])
 def test_what_may_pass_can_be_tried_again(visit, status, said):
     page = visit(complains=True, routes={"**/explain": refuse(status, "Slowdown: secret detail")})
@@ -242,6 +248,7 @@ def test_what_may_pass_can_be_tried_again(visit, status, said):
     assert page.is_hidden("#again")
 
 
+@pytest.mark.slow
 def test_a_text_that_is_too_long_is_not_sent(visit):
     sent: list[str] = []
     page = visit()
@@ -254,6 +261,7 @@ def test_a_text_that_is_too_long_is_not_sent(visit):
     assert sent == []
 
 
+@pytest.mark.slow
 def test_languages_are_swapped_and_remembered(visit):
     page = visit()
     type_in(page, JAPANESE)
@@ -266,6 +274,7 @@ def test_languages_are_swapped_and_remembered(visit):
     assert (page.input_value("#source"), page.input_value("#target")) == ("en", "ja")
 
 
+@pytest.mark.slow
 def test_confidence_is_shown_where_it_is_known(visit, address):
     answer = explained(address, q=JAPANESE, source="ja", target="en")
     words = answer["units"][0]["targetWords"]
@@ -295,6 +304,7 @@ def test_a_key_is_asked_for_and_sent(visit, address):
     assert page.locator(".word").count() == 0  # too long to explain
 
 
+@pytest.mark.slow
 def test_the_translation_is_copied(visit):
     page = visit(permissions=["clipboard-read", "clipboard-write"])
     type_in(page, JAPANESE)
@@ -337,6 +347,7 @@ def test_nothing_but_the_servers_own_scripts_may_run(visit):
     assert set(refused) >= {"require-trusted-types-for", "img-src", "frame-src", "connect-src"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 360)])
 def test_axe_finds_nothing_to_mend_on_the_page(visit, scheme, width):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -366,6 +377,7 @@ def test_the_theme_is_chosen_and_remembered(visit):
     assert page.get_by_role("button", name="Theme: dark").count() == 1
 
 
+@pytest.mark.slow
 def test_without_a_server_the_page_says_so(visit):
     page = visit(complains=True)
     page.context.route("**/explain", lambda route: route.abort())

@@ -85,6 +85,7 @@ def test_json_of_a_run(command_line, tiny_run):
     assert run["peak_memory_bytes"] > 50e6  # of a process that is there for it
 
 
+@pytest.mark.slow
 def test_a_file_in_place_of_a_split(command_line, tiny_run, tmp_path):
     source, reference = tmp_path / "long.src", tmp_path / "long.tgt"
     source.write_text("a b c a b\nb\na a\n")
@@ -229,6 +230,7 @@ def test_files_of_lengths(command_line, at_home, tmp_path):
     assert (tmp_path / "length.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_json_of_growth(command_line, at_home):
     found = json.loads(command_line("bench", *GROWTH, "--json", *QUICK).out)
     assert found["steps"] == 0

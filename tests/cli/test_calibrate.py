@@ -169,6 +169,7 @@ def test_translate_writes_scores(command_line, run, source, tmp_path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_workers_and_buffers_change_nothing(command_line, run, source, tmp_path) -> None:
     calibrated(command_line, run)
     files = []

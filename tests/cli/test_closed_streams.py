@@ -8,6 +8,7 @@ import sys
 import pytest
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

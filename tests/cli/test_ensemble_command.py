@@ -42,6 +42,7 @@ def test_translate_as_the_api(command_line, two, source, tmp_path) -> None:
     assert records[0]["gate"] is None  # the first run has none
 
 
+@pytest.mark.slow
 def test_workers_change_nothing(command_line, two, source) -> None:
     options = ("-i", source, "--n-best", 2, "--format", "json", *ONE_THREAD)
     assert (

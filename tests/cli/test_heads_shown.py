@@ -46,6 +46,7 @@ def test_a_figure_says_of_what_it_is_the_mean(draw, flexible, kind):
     assert "layer 2, mean of 2 heads" in in_one_line(draw(flexible, *SENTENCE, *tau, "--layer", 2))
 
 
+@pytest.mark.slow
 def test_windows_are_drawn_of_a_single_head(draw, flexible):
     tau = ("--tau", "0.1")
     assert "grey: not computed" not in in_one_line(draw(flexible, *SENTENCE, *tau))
@@ -78,6 +79,7 @@ def test_the_focus_of_one_head_is_drawn(draw, flexible):
     assert "layer 2, head 1" in text
 
 
+@pytest.mark.slow
 def test_the_attention_file_has_a_head_or_the_mean(command_line, flexible, lines, tmp_path):
     def file(*options):
         path = tmp_path / "attention.jsonl"

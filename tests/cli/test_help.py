@@ -148,6 +148,7 @@ def test_unknown_command_names_the_nearest(command_line):
     assert "'train'" in outcome.err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "arguments",
     [

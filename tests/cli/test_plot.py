@@ -54,6 +54,7 @@ def test_figures_of_a_sentence(draw, run_of, kind, mechanism, words):
         assert part in caption
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("mechanism", "title"),
     [
@@ -116,6 +117,7 @@ def test_a_threshold_narrows_the_window_and_is_told(draw, run_of, command_line, 
     assert warning not in command_line(*focus, "--tau", "auto").err
 
 
+@pytest.mark.slow
 def test_japanese_german_and_greek_in_every_format(command_line, make_tiny_run, tmp_path):
     run = make_tiny_run("日本語_run", MemoryConfig(K=3))
     sentence = "猫 Straße ἀλήθεια $x$ <b> \x1b 😀"

@@ -139,6 +139,7 @@ def test_workers_change_nothing_but_the_time(command_line, tiny_run, tmp_path) -
     assert found[0][0].count("\n") == 300
 
 
+@pytest.mark.slow
 def test_forked_workers_share_the_run_and_change_nothing(command_line, tiny_run, tmp_path):
     """In a process of their own: where threads computed before, as here, workers are spawned."""
     source = tmp_path / "in.txt"
@@ -179,6 +180,7 @@ def test_workers_return_lines_in_order(command_line, tiny_run, tmp_path, buffer,
     assert [json.loads(line)["source"] for line in alone.splitlines()] == lines
 
 
+@pytest.mark.slow
 def test_lines_before_a_fault_are_translated_by_workers_too(command_line, tiny_run, tmp_path):
     source = tmp_path / "source.txt"
     source.write_bytes(b"a b\nc d\n\xff\n")

@@ -22,6 +22,7 @@ def files(tmp_path):
     return source, glossary
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("attention", [GlobalConfig(), NoneConfig()], ids=["aligned", "not"])
 def test_terms_come_out_and_other_lines_stay(command_line, make_tiny_run, files, attention) -> None:
     source, glossary = files

@@ -57,6 +57,7 @@ def test_sentences_are_translated_one_by_one(command_line, tiny_run, source):
         assert best["text"] == line
 
 
+@pytest.mark.slow
 def test_the_lines_are_those_of_the_api_and_of_any_workers(command_line, tiny_run, source):
     options = ["translate", tiny_run, *ONE_THREAD, "-i", source, "--split", "sentences"]
     expected = nmtflex.load(tiny_run, threads=1, split="sentences", join=2).translate(LINES)

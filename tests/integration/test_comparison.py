@@ -139,6 +139,7 @@ def test_two_mechanisms_three_times(folder, here, command_line):
     assert not any(line.startswith("# done") for line in dry)
 
 
+@pytest.mark.slow
 def test_a_changed_entry(folder, here, command_line):
     path, out = folder / "changed.toml", folder / "out"
     text = FILE.format(folder=folder).replace("[1, 2]", "[1]")

@@ -86,6 +86,7 @@ def weights(folder: Path, update: int) -> dict[str, list]:
     return {name: tensor.tolist() for name, tensor in found.items()}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["weights.safetensors", "trainer.safetensors"])
 @pytest.mark.parametrize("place", [0.5, -1])
 def test_flipped_bits_go_back_to_the_checkpoint_before(train, made, copy, tmp_path, name, place):

@@ -114,6 +114,7 @@ def test_n_best_scores_are_those_of_forced_decoding(
             assert math.isclose(value, log_probability, rel_tol=1e-9), text
 
 
+@pytest.mark.slow
 def test_a_pipe_that_closes_early_is_no_error(prepared, command_line, tmp_path):
     run = tmp_path / "run"
     command_line("train", prepared, "--run", run, *SMALL, "--updates", 2)

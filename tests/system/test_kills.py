@@ -127,7 +127,7 @@ def kill_trainings(server, prepared, folder, kind: str, kills: int) -> Counter[s
     return counts
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(SAVING))
 def test_a_training_killed_at_some_moments(server, prepared, tmp_path, kind):
     kill_trainings(server, prepared, tmp_path, kind, FEW)
@@ -172,6 +172,7 @@ def kill_preprocessings(server, corpus, prepared, folder, kills: int) -> Counter
     return counts
 
 
+@pytest.mark.slow
 def test_a_preprocessing_killed_at_some_moments(server, corpus, prepared, tmp_path):
     kill_preprocessings(server, corpus, prepared, tmp_path, FEW)
 

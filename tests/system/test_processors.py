@@ -35,16 +35,14 @@ for rows, width, out in [(1, 3, 5), (5, 33, 70), (50, 27, 100)]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="names x86 processors"
 )
 @pytest.mark.parametrize(("name", "features", "lanes", "group"), [
-    pytest.param(
-        "skylake-avx512", "+avx,+avx2,+fma,+avx512f,+avx512bw,+avx512vl,+avx512dq", 16, 2,
-        marks=pytest.mark.slow,
-    ),
+    ("skylake-avx512", "+avx,+avx2,+fma,+avx512f,+avx512bw,+avx512vl,+avx512dq", 16, 2),
     ("haswell", "+avx,+avx2,+fma", 8, 2),
-    pytest.param("x86-64", "+sse2", 4, 1, marks=pytest.mark.slow),
+    ("x86-64", "+sse2", 4, 1),
 ])  # fmt: skip
 def test_products_on_older_processors(name, features, lanes, group, tmp_path):
     has = Path("/proc/cpuinfo").read_text()

@@ -23,6 +23,7 @@ from base_runs import (
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.slow
 def test_before_and_after_are_logged(finetune, command_line, bases, tmp_path):
     new = tmp_path / "new"
     outcome = finetune(bases.flexible, new)

@@ -66,6 +66,7 @@ def test_a_killed_worker_costs_nobody_the_answer(pair, sender):
     assert pair.get("/health").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_idle_is_back_without_being_asked(pair):
     restarts = pair.metric("nmtflex_worker_restarts")
     os.kill(pair.workers()[0], signal.SIGKILL)

@@ -24,6 +24,7 @@ def both(corpus):
     return run
 
 
+@pytest.mark.slow
 def test_each_threshold_computes_less(both, evaluate):
     def cps(*options):
         found = evaluate(both, *options)

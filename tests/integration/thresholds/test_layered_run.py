@@ -58,6 +58,7 @@ def test_what_is_forced_scores_what_the_search_found(layered, translate, command
     assert float(outcome.out) == pytest.approx(best["log_probability"], abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [["--int8"], ["--dtype", "bfloat16"], ["--workers", 2]])
 def test_ways_to_translate(layered, translate, more):
     plain, _ = translate(layered, LINES, "--tau", "auto", "--n-best", 2, "--format", "json")

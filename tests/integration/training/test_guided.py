@@ -59,6 +59,7 @@ def trained(run_command, folder: Path, name: str, *options: object) -> Path:
     return run
 
 
+@pytest.mark.slow
 def test_guided_attention_finds_the_diagonal(run_command, copying) -> None:
     rates = {}
     for weight in (0, 3):

@@ -93,6 +93,7 @@ def trained(prepared, tmp_path_factory):
     return base
 
 
+@pytest.mark.slow
 def test_two_processes_of_half_the_budget_train_as_one(trained):
     assert len(rows(trained / "one")) == 64
     assert_same_training(trained / "one", trained / "two")

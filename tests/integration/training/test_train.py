@@ -37,7 +37,11 @@ LAYERED = [
 
 @pytest.mark.parametrize(
     "extra",
-    [pytest.param([], marks=pytest.mark.slow), ["--accumulate", "2", "--cell", "gru"], LAYERED],
+    [
+        pytest.param([], marks=pytest.mark.slow),
+        pytest.param(["--accumulate", "2", "--cell", "gru"], marks=pytest.mark.slow),
+        LAYERED,
+    ],
 )
 def test_a_resumed_run_equals_an_unbroken_one_bit_for_bit(train, tmp_path, extra):
     assert train(tmp_path / "whole", "--updates", 20, *extra).code == 0

@@ -90,6 +90,7 @@ def head_by_head(heads, states, limits, queries, embedded, rows):
     return found
 
 
+@pytest.mark.sampled(2)
 @torch.no_grad()
 @every_case
 def test_a_step_is_head_after_head(config, tau):
@@ -125,6 +126,7 @@ def test_a_step_is_head_after_head(config, tau):
                 close(one, torch.stack(others, dim=1))
 
 
+@pytest.mark.sampled(2)
 @every_case
 def test_all_steps_are_head_after_head(config, tau):
     heads, states, limits = build(config), normal(3, 6, 8), Limits(tau)

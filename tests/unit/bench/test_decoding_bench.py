@@ -225,6 +225,7 @@ def test_a_split_of_empty_lines_and_none(make_tiny_run):
         raw_split([run], "valid")
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own():
     assert in_fresh_process(os.getpid) != os.getpid()
 

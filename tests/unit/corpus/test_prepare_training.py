@@ -149,6 +149,7 @@ def test_a_malformed_line_stops_a_run_of_several_processes(write_aspec, run, tmp
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("like", [False, True], ids=["learned", "like"])
 @pytest.mark.parametrize("kind", ["moses", "char", "aspec"])
 def test_the_result_is_the_same_for_any_number_of_workers_and_any_chunks(

@@ -110,6 +110,7 @@ print(len(translator.translate(["a b"])))
     assert (code, lines) == ("7", "1")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 def test_a_process_forked_before_the_first_load_translates(tiny_run):
     program = f"""

@@ -121,6 +121,7 @@ def test_turns_are_taken_in_the_order_of_asking():
         pass
 
 
+@pytest.mark.slow
 def test_a_short_call_need_not_wait_for_the_end_of_a_long_one(translator):
     ended = []
     begun = threading.Event()

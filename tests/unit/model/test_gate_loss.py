@@ -124,6 +124,7 @@ def gradients(model: Seq2Seq, beta: float) -> dict[str, torch.Tensor]:
     return {name: weight.grad.clone() for name, weight in model.named_parameters()}
 
 
+@pytest.mark.sampled(3)
 def test_the_gradient_is_the_slope_of_the_loop(model):
     """Through everything that a gate depends on, the focus of the steps before among it."""
     beta, epsilon = 5.0, 1e-5

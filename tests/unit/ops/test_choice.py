@@ -108,6 +108,7 @@ def test_numba_is_loaded_where_it_is_needed():
     assert output.endswith("checked\n")
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing():
     for dtype in (torch.float32, torch.float64):  # so that this one has compiled everything
         problem = make(dtype=dtype).learning()

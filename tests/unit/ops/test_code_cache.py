@@ -101,6 +101,7 @@ def test_a_folder_that_cannot_be_made_is_named_once(tmp_path):
     assert "NUMBA_CACHE_DIR" in said
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_costs_nothing_else(tmp_path):
     printed, said = run(CHECK, "100", NUMBA_CACHE_DIR=str(tmp_path))
     assert printed == ["3", "0"]

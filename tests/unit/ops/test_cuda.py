@@ -185,6 +185,7 @@ def test_many_steps_share_a_gradient(triton_device, rows, gathered):
     assert_close(got, expected, 1e-5)
 
 
+@pytest.mark.slow
 def test_gradients_are_the_same_every_time(triton_device):
     problem = make(keys=6, values=8, windowed=False, rows=[0] * 6, dtype=torch.float32)
     problem = moved(problem, triton_device)

@@ -184,6 +184,7 @@ def gradients(model, batches, following=None):
     return sums, [weight.grad for weight in model.parameters() if weight.grad is not None]
 
 
+@pytest.mark.slow
 def test_a_batch_is_read_while_the_gpu_computes_the_one_before(monkeypatch, triton_device, batches):
     model = build(triton_device)
     expected = gradients(model, batches)

@@ -64,6 +64,7 @@ def test_every_sentence_is_attended_to_as_defined(kernels, heads, dtype):
     torch.testing.assert_close(gradient(found, x).double(), wanted, **close)
 
 
+@pytest.mark.sampled(3)
 @BOTH
 @pytest.mark.parametrize(("sentences", "width"), [(1, 1), (5, 7), (2, 130)])
 def test_a_step_sees_itself_and_those_before(kernels, sentences, width):

@@ -92,6 +92,7 @@ def test_at_the_edge_of_a_window_the_penalty_decides_as_on_the_cpu(triton_device
                 assert (int(seen[0]), int(seen[-1]) + 1) == (int(start), int(stop))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [1e9, 1e39])
 def test_a_great_threshold_leaves_nothing_out(triton_device, tau):
     problem = moved(make((30, 1, 12), dtype=torch.float32), triton_device)

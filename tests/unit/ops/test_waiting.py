@@ -125,6 +125,7 @@ while watcher.crowd is None:
 """
 
 
+@pytest.mark.slow
 def test_a_program_may_end_while_a_crowd_comes():
     """A thread inside PyTorch aborts the process when Python shuts down."""
     done = subprocess.run(

@@ -14,6 +14,7 @@ from nmtflex.ops.attend import Penalty, window_below
 FOCUS = st.one_of(st.floats(-2, 45, width=32), st.integers(-4, 90).map(lambda twice: twice / 2))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("kernels", ["auto", "reference"])
 def test_it_holds_the_positions_with_a_penalty_below(kernels, dtype, monkeypatch):

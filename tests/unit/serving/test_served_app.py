@@ -75,6 +75,7 @@ def test_a_text_is_translated():
     assert asked("/translate", **HELLO) == (200, {"translatedText": "HELLO"})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", ["/translate", "/detect"])
 def test_a_key_may_be_needed(path, tmp_path):
     keys = tmp_path / "keys"

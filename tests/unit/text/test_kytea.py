@@ -200,6 +200,7 @@ def test_a_model_that_unpacks_without_end_is_not_unpacked(packed, monkeypatch, p
         read_model(path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a bound on memory that holds")
 def test_a_number_that_asks_for_terabytes_is_refused_in_one_line(packed):
     data = TINY.read_bytes()

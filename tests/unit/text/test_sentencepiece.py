@@ -33,6 +33,7 @@ def side(model, tokenizer=None):
     return SidePipeline("en", tokenizer or NoneTokenizer(), model, vocabulary)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=lambda each: each.name)
 @pytest.mark.parametrize("kind", MODELS)
 @given(line=LINES)

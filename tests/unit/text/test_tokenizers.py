@@ -58,6 +58,7 @@ def tokenizer(request):
     return build_tokenizer(request.param, MODEL)
 
 
+@pytest.mark.sampled(3)
 @given(line=LINES)
 def test_tokens_hold_no_space_and_are_not_empty(tokenizer, line):
     for token in tokenizer.tokenize(line):
@@ -66,11 +67,13 @@ def test_tokens_hold_no_space_and_are_not_empty(tokenizer, line):
         assert "\n" not in token
 
 
+@pytest.mark.sampled(3)
 @given(tokens=st.lists(TROUBLE | ANY_TEXT.filter(bool)))
 def test_any_tokens_can_be_joined(tokenizer, tokens):
     assert "\n" not in tokenizer.detokenize(tokens)
 
 
+@pytest.mark.sampled(3)
 @given(line=LINES)
 def test_surfaces_cover_their_tokens(tokenizer, line):
     for token in tokenizer.tokenize(line):
@@ -80,6 +83,7 @@ def test_surfaces_cover_their_tokens(tokenizer, line):
         assert all(0 <= owner < len(raw) for owner in owners)
 
 
+@pytest.mark.sampled(3)
 @given(line=LINES)
 def test_a_restorer_does_what_detokenize_does(tokenizer, line):
     tokens = tokenizer.tokenize(line)
@@ -98,6 +102,7 @@ def test_a_carriage_return_at_the_end_is_no_token(tokenizer):
     assert tokenizer.tokenize("東京 a.\r") == tokenizer.tokenize("東京 a.")
 
 
+@pytest.mark.sampled(3)
 def test_a_line_of_a_million_characters(tokenizer):
     line = "東京へ行く。New York, " * 50_000
     assert len(tokenizer.tokenize(line)) >= 100_000

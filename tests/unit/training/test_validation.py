@@ -85,6 +85,7 @@ def test_scores_are_those_of_sentences_one_by_one(uneven):
     assert 1 <= found.cps <= 8
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("tau", [math.inf, 0.3, 0.0])
 def test_a_threshold_is_that_of_the_validation(uneven, tau):
     model = make_model(uneven, FlexibleConfig()).eval()
