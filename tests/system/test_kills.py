@@ -1,7 +1,6 @@
 """kill -9 at random moments: the next start goes on, and nothing is lost.
 
-The moments are drawn from a seed; the one that fails is named with its seed and its number. A few
-moments run always, a hundred under ``-m slow``.
+The moments are drawn from a seed; the one that fails is named with its seed and its number.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MODEL = ["--embedding-size", 8, "--encoder-size", 8, "--decoder-size", 8]
 PLACE = ["--threads", 1, "--device", "cpu"]
 LOOP = ["--batch-sentences", 16, "--valid-beam", 1, "--log-every", 5]
 SEED = 8
-FEW, MANY = 1, 35  # kills of each kind, three kinds; a moment after the end is none
+KILLS = 35  # of each kind, three kinds; a moment after the end is none
 SAVING = {"training": 0.002, "writing": 1e-9}  # minutes between checkpoints; the last: always
 UPDATES = {"training": 48, "writing": 24}
 
@@ -98,18 +97,20 @@ def check_what_is_there(run: Path) -> int:
     return int(checkpoints[-1].name.removeprefix("update-")) if checkpoints else 0
 
 
-def kill_trainings(server, prepared, folder, kind: str, kills: int) -> Counter[str]:
-    """Kill a training at random moments, each time going on with it; compare where it ends."""
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(SAVING))
+def test_a_training_killed_at_many_moments(server, prepared, tmp_path, kind):
+    """Each time it goes on; it ends as if it had not been killed."""
     draw = random.Random(f"{SEED} {kind}")
-    whole = folder / "whole"
-    unbroken = server.run(folder, *training(prepared, whole, kind))
+    whole = tmp_path / "whole"
+    unbroken = server.run(tmp_path, *training(prepared, whole, kind))
     assert unbroken.code == 0, unbroken.err
     expected, counts = final_files(whole), Counter[str]()
-    cut, number = folder / "cut", 0
-    while counts["killed"] < kills or cut.exists():
-        process = server.start(folder, *training(prepared, cut, kind))
+    cut, number = tmp_path / "cut", 0
+    while counts["killed"] < KILLS or cut.exists():
+        process = server.start(tmp_path, *training(prepared, cut, kind))
         # After the last kill the training goes on to its end.
-        if counts["killed"] < kills:
+        if counts["killed"] < KILLS:
             process.kill_after(delay := draw.uniform(0.0, unbroken.seconds))
             number += 1
         ended = process.wait()
@@ -119,65 +120,42 @@ def kill_trainings(server, prepared, folder, kind: str, kills: int) -> Counter[s
         assert "Traceback" not in ended.err, told
         if ended.code == 0:
             assert final_files(cut) == expected, told
-            assert not list(folder.rglob("*unfinished*")), told
+            assert not list(tmp_path.rglob("*unfinished*")), told
             assert not list((cut / "checkpoints").glob(".*")), told
             shutil.rmtree(cut)
         elif (cut / "checkpoints").is_dir():
             counts["with a checkpoint"] += bool(check_what_is_there(cut))
-    return counts
+    sys.stderr.write(f"{kind}: {dict(counts)}\n")  # for the docs; pytest -s shows it
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", list(SAVING))
-def test_a_training_killed_at_some_moments(server, prepared, tmp_path, kind):
-    kill_trainings(server, prepared, tmp_path, kind, FEW)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", list(SAVING))
-def test_a_training_killed_at_many_moments(server, prepared, tmp_path, kind):
-    counts = kill_trainings(server, prepared, tmp_path, kind, MANY)
-    sys.stderr.write(f"{kind}: {dict(counts)}\n")  # for the README; pytest -s shows it
-
-
-def kill_preprocessings(server, corpus, prepared, folder, kills: int) -> Counter[str]:
-    """Kill preprocessings at random moments; each time the same command then makes it whole."""
+def test_a_preprocessing_killed_at_many_moments(server, corpus, prepared, tmp_path):
+    """Each time the same command then makes it whole."""
     draw = random.Random(f"{SEED} preprocess")
-    seconds = server.run(folder, *preprocess(corpus, folder / "first")).seconds
+    seconds = server.run(tmp_path, *preprocess(corpus, tmp_path / "first")).seconds
     expected = open_prepared(prepared).fingerprint
-    out, counts = folder / "prepared", Counter[str]()
+    out, counts = tmp_path / "prepared", Counter[str]()
     number = 0
-    while counts["killed"] < kills:
+    while counts["killed"] < KILLS:
         number += 1
-        process = server.start(folder, *preprocess(corpus, out))
+        process = server.start(tmp_path, *preprocess(corpus, out))
         process.kill_after(delay := draw.uniform(0.0, seconds))
         ended = process.wait()
         told = f"preprocess, seed {SEED}, moment {number}, {delay:.3f} s: {ended}"
         assert ended.code in (-9, 0), told
         counts["killed" if ended.code else "finished"] += 1
         if not out.exists():
-            again = server.run(folder, *preprocess(corpus, out))
+            again = server.run(tmp_path, *preprocess(corpus, out))
             assert again.code == 0, (told, again)
         found = open_prepared(out)
         assert found.fingerprint == expected, told
         for name, entry in found.manifest["files"].items():
             assert file_hash(out / name) == entry["sha256"], told
         shutil.rmtree(out)
-    server.run(folder, *preprocess(corpus, out))
-    assert not list(folder.glob(".*"))  # what was half made is gone
-    again = server.run(folder, *preprocess(corpus, out))
+    server.run(tmp_path, *preprocess(corpus, out))
+    assert not list(tmp_path.glob(".*"))  # what was half made is gone
+    again = server.run(tmp_path, *preprocess(corpus, out))
     assert again.err == (
         f"nmtflex: error: --out {out} already exists; remove it or choose another folder\n"
     )
-    return counts
-
-
-@pytest.mark.slow
-def test_a_preprocessing_killed_at_some_moments(server, corpus, prepared, tmp_path):
-    kill_preprocessings(server, corpus, prepared, tmp_path, FEW)
-
-
-@pytest.mark.slow
-def test_a_preprocessing_killed_at_many_moments(server, corpus, prepared, tmp_path):
-    counts = kill_preprocessings(server, corpus, prepared, tmp_path, MANY)
     sys.stderr.write(f"preprocess: {dict(counts)}\n")
