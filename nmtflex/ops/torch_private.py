@@ -37,6 +37,16 @@ def has_bfloat16_layers() -> bool:
     return supported is None or supported()
 
 
+def has_fast_bfloat16() -> bool:
+    """Whether oneDNN multiplies by this processor's own instructions for bfloat16.
+
+    On a processor with AVX-512 alone it computes the layers in bfloat16 with those for float32.
+    """
+    names = "_is_avx512_supported", "_is_avx512_bf16_supported"
+    wide, own = (getattr(torch.cpu, name, lambda: True)() for name in names)
+    return has_bfloat16_layers() and (own or not wide)
+
+
 def lstm(inputs: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
     """Return h of every step [B, T, D] of an LSTM layer, by the function behind ``nn.LSTM``.
 

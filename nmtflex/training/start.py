@@ -15,6 +15,7 @@ from nmtflex.corpus.store import PreparedCorpus, open_prepared
 from nmtflex.errors import DataError, OptionError
 from nmtflex.model.build import build_model, outlined
 from nmtflex.model.seq2seq import Seq2Seq
+from nmtflex.ops.torch_private import has_fast_bfloat16
 from nmtflex.ranks import Ranks
 from nmtflex.runs.device import open_device, storage_dtype
 from nmtflex.runs.folder import RunFolder
@@ -151,7 +152,7 @@ def make_trainer(
             *state.notes,
             *(left if not progress.update else ()),
             *batches.notes(),
-            *_notes(corpus, options, config, largest, fitting),
+            *_notes(corpus, options, place, config, largest, fitting),
         ],
     )
 
@@ -205,7 +206,12 @@ def _largest_batch(batches: Batches, order: list[Pairs]) -> int:
 
 
 def _notes(
-    corpus: PreparedCorpus, given: Options, config: LoopConfig, largest: int, fitting: int | None
+    corpus: PreparedCorpus,
+    given: Options,
+    place: torch.device,
+    config: LoopConfig,
+    largest: int,
+    fitting: int | None,
 ) -> Iterator[str]:
     """Yield notes for the user before the training begins.
 
@@ -215,6 +221,11 @@ def _notes(
         yield (
             f"{corpus.folder} has no validation data: no BLEU is computed, and the last weights "
             f"count as the best"
+        )
+    if given.device.dtype == "bfloat16" and place.type == "cpu" and not has_fast_bfloat16():
+        yield (
+            "--dtype bfloat16 is slow on this processor, which has no instructions for it: float32 "
+            "is several times as fast"
         )
     if given.train.batch_tokens == AUTO:
         yield f"--batch-tokens auto: {config.token_budget:,} tokens a batch"

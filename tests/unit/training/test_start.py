@@ -8,6 +8,7 @@ import pytest
 import torch
 from letters import PAIRS, begin, config_of, finish, make_corpus, small_model
 
+from nmtflex.config import DeviceConfig
 from nmtflex.errors import DataError, OptionError
 from nmtflex.model.build import build_model
 from nmtflex.training.progress import Progress
@@ -23,6 +24,15 @@ def test_a_trainer_is_complete_when_it_is_opened(corpus, data, tmp_path):
     order = trainer.gradients.batches.order(5, 1)
     assert [batch.tolist() for batch in trainer.order] == [batch.tolist() for batch in order]
     assert config_of(tmp_path / "run")["data"]["fingerprint"] == corpus.fingerprint
+
+
+@pytest.mark.parametrize(("dtype", "fast", "noted"), [
+    ("bfloat16", False, True), ("bfloat16", True, False), ("float32", False, False)
+])  # fmt: skip
+def test_bfloat16_is_noted_where_it_is_slow(data, tmp_path, monkeypatch, dtype, fast, noted):
+    monkeypatch.setattr("nmtflex.training.start.has_fast_bfloat16", lambda: fast)
+    trainer = begin(data, tmp_path / "run", device=DeviceConfig(device="cpu", dtype=dtype))
+    assert ["bfloat16" in note and "float32" in note for note in trainer.notes] == [True] * noted
 
 
 def test_its_weights_follow_from_the_seed_alone(data, tmp_path):
