@@ -40,7 +40,7 @@ def has_bfloat16_layers() -> bool:
 def has_fast_bfloat16() -> bool:
     """Whether oneDNN multiplies by this processor's own instructions for bfloat16.
 
-    On a processor with AVX-512 alone it computes the layers in bfloat16 with those for float32.
+    With AVX-512 alone it computes in bfloat16 with the instructions for float32.
     """
     names = "_is_avx512_supported", "_is_avx512_bf16_supported"
     wide, own = (getattr(torch.cpu, name, lambda: True)() for name in names)

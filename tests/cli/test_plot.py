@@ -39,7 +39,7 @@ OF_SENTENCE = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("kind", "mechanism", "words"), OF_SENTENCE)
 def test_figures_of_a_sentence(draw, run_of, kind, mechanism, words):
     text = draw(run_of(mechanism), "--kind", kind, "--sentence", "c a b h", *ONE_THREAD)

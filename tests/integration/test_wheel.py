@@ -101,6 +101,7 @@ def test_the_wheel_holds_what_the_program_reads(wheel):
     assert not [name for name in found if name.startswith("tests")]
 
 
+@pytest.mark.slow
 def test_the_installed_program_works(environment, tiny_run, tmp_path):
     program = environment / "bin" / "nmtflex"
     python = environment / "bin" / "python"

@@ -13,7 +13,7 @@ from nmtflex.errors import OptionError
 pytestmark = pytest.mark.integration
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_attention_file_has_a_line_for_each(run_of, translate, tmp_path, kind):
     run, path = run_of(kind), tmp_path / "attention.jsonl"

@@ -15,7 +15,7 @@ import pytest
 from safetensors.torch import load_file
 from small_trainings import max_checkpoint, wait_for_rows
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 SIZES = "--embedding-size 8 --encoder-size 8 --decoder-size 8 --valid-beam 2"
@@ -93,7 +93,6 @@ def trained(prepared, tmp_path_factory):
     return base
 
 
-@pytest.mark.slow
 def test_two_processes_of_half_the_budget_train_as_one(trained):
     assert len(rows(trained / "one")) == 64
     assert_same_training(trained / "one", trained / "two")
@@ -104,7 +103,6 @@ def test_only_the_first_process_writes(trained):
     assert json.loads((trained / "two" / "config.json").read_text())["processes"] == 2
 
 
-@pytest.mark.slow
 def test_rates_optimiser_and_average_are_those_of_one_process(prepared, tmp_path, command_line):
     """Two processes are resumed; their average is the one of a single, unbroken process."""
     options = "--optimizer adamw --weight-decay 0.1 --schedule inverse-sqrt --warmup 5 --ema 0.9"
@@ -126,7 +124,6 @@ def test_rates_optimiser_and_average_are_those_of_one_process(prepared, tmp_path
         assert all((first[key] - second[key]).abs().max() < 1e-9 for key in kept)
 
 
-@pytest.mark.slow
 def test_finetuning_weighs_the_gate_as_one_process_does(trained, command_line):
     options = "--beta 0.2 --updates 6 --accumulate 2 --dtype float64 --device cpu --log-every 1"
     arguments = ["finetune", trained / "one", *options.split()]
@@ -138,7 +135,6 @@ def test_finetuning_weighs_the_gate_as_one_process_does(trained, command_line):
     assert_close(numbers(rows(trained / "tuned1")), numbers(rows(trained / "tuned2")))
 
 
-@pytest.mark.slow
 def test_one_budget_is_found_for_all_processes(prepared, tmp_path):
     options = [*SMALL, "--batch-tokens", "auto"]
     for updates in (2, 3):  # made, and resumed with what was found
@@ -152,7 +148,6 @@ def test_one_budget_is_found_for_all_processes(prepared, tmp_path):
     )
 
 
-@pytest.mark.slow
 def test_translations_are_those_of_one_process_in_order(trained, command_line):
     source = trained / "input"
     lines = ["a b c", "", "f e d c b a", "c", "a a", "b d f a", "e e e", "d"]
@@ -210,7 +205,6 @@ def assert_same_training(one: Path, two: Path) -> None:
 needs_proc = pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
 
 
-@pytest.mark.slow
 @needs_proc
 def test_a_lost_process_costs_nothing(prepared, trained, tmp_path):
     run = tmp_path / "cut"
@@ -221,7 +215,6 @@ def test_a_lost_process_costs_nothing(prepared, trained, tmp_path):
 
 
 @needs_proc
-@pytest.mark.slow
 def test_it_costs_no_random_number_either(prepared, tmp_path, command_line):
     options = [prepared, *SMALL, "--dropout", 0.3, "--batch-tokens", 48, "--validate-every", 15]
     done = torchrun("train", *options, "--run", tmp_path / "whole", "--updates", 200)
@@ -238,7 +231,6 @@ def test_it_costs_no_random_number_either(prepared, tmp_path, command_line):
     assert last["update"] == 201
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_the_state_and_says_so_once(prepared, tmp_path, number):
     run = tmp_path / "run"
@@ -256,7 +248,6 @@ def test_a_signal_saves_the_state_and_says_so_once(prepared, tmp_path, number):
     assert max_checkpoint(run).is_dir()
 
 
-@pytest.mark.slow
 def test_an_error_is_one_line_and_keeps_its_exit_code(prepared, tmp_path):
     done = torchrun("train", tmp_path, "--run", tmp_path / "run")
     assert done.stderr.count("nmtflex: error") == 1

@@ -70,7 +70,7 @@ def same(found, wanted):
             assert one._replace(**bare) == other._replace(**bare)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("options", OPTIONS, ids=ids)
 def test_options_of_a_call_are_those_of_loading(run, translator, options):
     loaded, plain = nmtflex.load(run, **PLAIN, **options), translator.n_best(LINES, 2)

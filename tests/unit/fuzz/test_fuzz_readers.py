@@ -52,7 +52,7 @@ def test_whole_files_are_read(files, name) -> None:
     TARGETS[name].read(files)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_files_are_refused_or_read(files, name) -> None:
     skip_without_kytea(name)

@@ -210,9 +210,8 @@ def test_no_gradient_is_added_up_step_by_step(triton_device, monkeypatch):
     assert counts == [3]
 
 
-@pytest.mark.parametrize(
-    ("form", "flags"), [("bf16", "111"), pytest.param("fp32", "000", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("form", "flags"), [("bf16", "111"), ("fp32", "000")])
 def test_kernels_compile_for_a_gpu(tmp_path, form, flags):
     environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}
     environment.pop("TRITON_INTERPRET", None)

@@ -85,7 +85,7 @@ formats = pytest.mark.parametrize("autocast", [
 ])  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @formats
 @pytest.mark.parametrize("attention", ATTENTION, ids=lambda attention: attention.kind)
 def test_a_gradient_waits_for_nothing(triton_device, batches, attention, autocast):

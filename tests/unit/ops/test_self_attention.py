@@ -77,7 +77,7 @@ def test_a_step_sees_itself_and_those_before(kernels, sentences, width):
     torch.testing.assert_close(gradient(found, x).double(), wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @BOTH
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("reach", [1, 15, 16, 30, 99, 1000])
