@@ -29,10 +29,10 @@ os.environ["NMTFLEX_COMPILE_NOTICE"] = "off"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all but one in N cases of a ``sampled(N)`` test to ``-m slow``."""
+    """Leave all but one in N cases of a ``sampled(N)`` test to ``-m slow``; slow ones stay slow."""
     tests = defaultdict[str, list[Any]](list)
     for item in items:
-        if item.get_closest_marker("sampled"):
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("slow"):
             tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
         sample = _sample(cases, cases[0].get_closest_marker("sampled").args[0])

@@ -164,9 +164,7 @@ def test_forked_workers_share_the_run_and_change_nothing(command_line, tiny_run,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("buffer", "count"), [pytest.param(1, 20, marks=pytest.mark.slow), (70, 260)]
-)
+@pytest.mark.parametrize(("buffer", "count"), [(1, 20), (70, 260)])
 def test_workers_return_lines_in_order(command_line, tiny_run, tmp_path, buffer, count) -> None:
     """Lines of any lengths are sorted within a buffer, cut into chunks and put back."""
     source, draw = tmp_path / "in.txt", random.Random(buffer)

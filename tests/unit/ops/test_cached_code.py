@@ -46,9 +46,7 @@ parts += [contexts, focus, *torch.autograd.grad((contexts**2).sum(), (query, key
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "loops", [CELLS, pytest.param(ATTENTION, marks=pytest.mark.slow)], ids=["cells", "attention"]
-)
+@pytest.mark.parametrize("loops", [CELLS, ATTENTION], ids=["cells", "attention"])
 def test_the_first_process_and_the_second_agree(loops, tmp_path):
     settings = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
     first, second = (
